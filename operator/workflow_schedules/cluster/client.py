@@ -1,0 +1,303 @@
+"""The requests of the operator, one thin method each; ``METHODS`` is its RBAC table (see methods.py).
+
+Objects are plain parsed JSON: models would cost more CPU than the request itself. No caching, no retries, no decisions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import Any, Final, TypeAlias
+
+import orjson
+
+from workflow_schedules.cluster.errors import GoneError, UnansweredError, error_of
+from workflow_schedules.cluster.methods import (
+    CONTROLLER_REVISIONS,
+    DEFINITIONS,
+    HTTP_METHODS,
+    JOBS,
+    LEASES,
+    METHODS,
+    OCCURRENCES,
+    SCHEDULES,
+    Resource,
+    Verb,
+    require,
+)
+from workflow_schedules.cluster.transport import Answer, Transport
+
+__all__ = ["METHODS", "Client", "Json", "Page", "Resource"]
+
+Json: TypeAlias = dict[str, Any]
+
+FIELD_MANAGER: Final = "workflow-schedules"
+PAGE_OBJECTS: Final = 500
+SERVER_TIMEOUT_SECONDS: Final = 10  # the server gives a write up after this: part of R, the longest life of a request
+CLIENT_TIMEOUT_SECONDS: Final = 15.0
+LIST_ATTEMPTS: Final = 3
+
+_JSON_TYPE: Final = "application/json"
+_MERGE_PATCH_TYPE: Final = "application/merge-patch+json"
+_WRITE_QUERY: Final = {"timeout": f"{SERVER_TIMEOUT_SECONDS}s", "fieldManager": FIELD_MANAGER}
+_DELETE_QUERY: Final = {"timeout": f"{SERVER_TIMEOUT_SECONDS}s"}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A part of a consistent list, all of whose pages have the same ``resource_version``."""
+
+    items: list[Json]
+    resource_version: str
+
+
+class Client:
+    """The API server as the operator sees it.
+
+    Every method raises a ``ClusterError``; after ``UnansweredError`` a write may or may not have happened.
+    GETs and lists are consistent (no ``resourceVersion`` is sent), never from a lagging cache.
+    """
+
+    def __init__(self, transport: Transport, *, lease_transport: Transport | None = None) -> None:
+        """Take the way for all requests, and that for the Lease's own, which must not queue behind them (P20)."""
+        self._transport = transport
+        self._lease_transport = lease_transport or transport
+        self.last_unanswered_write_at: float | None = None  # on the event loop's clock; the Lease's own left out
+        self._date = ""
+        self._server_time: datetime | None = None
+        self._server_time_read_at = 0.0
+
+    def server_now(self, monotonic: float) -> datetime | None:
+        """Give the API server's clock at ``monotonic`` (the event loop's time), never later than it really is.
+
+        None before the first answer. Up to a second early: the ``Date`` header has whole seconds.
+
+        Source: reliability P13.
+        """
+        if self._server_time is None:
+            return None
+        return self._server_time + timedelta(seconds=monotonic - self._server_time_read_at)
+
+    # occurrences: the log
+
+    async def create_occurrence(self, namespace: str, body: Json | bytes, *, dry_run: bool = False) -> Json:
+        """Append a record; with ``dry_run`` only ask whether the server would take it."""
+        return await self._create(OCCURRENCES, namespace, body, dry_run=dry_run)
+
+    async def get_occurrence(self, namespace: str, name: str) -> Json:
+        """Read a record."""
+        return await self._send("get", OCCURRENCES, namespace, name)
+
+    def list_occurrences(
+        self, *, namespace: str | None = None, label_selector: str | None = None, field_selector: str | None = None
+    ) -> AsyncGenerator[Page, None]:
+        """Yield records in pages; ``GoneError`` between two pages means: start again."""
+        return self.pages(
+            OCCURRENCES, namespace=namespace, label_selector=label_selector, field_selector=field_selector
+        )
+
+    async def patch_occurrence_status(self, namespace: str, name: str, patch: Json | bytes) -> Json:
+        """Merge-patch a record's status; ``metadata.resourceVersion`` in the patch makes it a compare-and-set."""
+        return await self._patch(OCCURRENCES.status, namespace, name, patch)
+
+    async def delete_occurrence(self, namespace: str, name: str, *, uid: str) -> None:
+        """Delete the record with this UID and, later, what it owns."""
+        await self._delete(OCCURRENCES, namespace, name, uid=uid, propagation="Background")
+
+    # jobs
+
+    async def create_job(self, namespace: str, body: Json | bytes) -> Json:
+        """Create a Job."""
+        return await self._create(JOBS, namespace, body)
+
+    async def get_job(self, namespace: str, name: str) -> Json:
+        """Read a Job."""
+        return await self._send("get", JOBS, namespace, name)
+
+    async def list_jobs(
+        self, *, namespace: str | None = None, label_selector: str | None = None
+    ) -> tuple[list[Json], str]:
+        """List Jobs, and the resourceVersion to watch from."""
+        return await self.list_all(JOBS, namespace=namespace, label_selector=label_selector)
+
+    async def delete_job(self, namespace: str, name: str, *, uid: str, propagation: str = "Background") -> None:
+        """Delete the Job with this UID and, as ``propagation`` says, its pods."""
+        await self._delete(JOBS, namespace, name, uid=uid, propagation=propagation)
+
+    # schedules and definitions: what people write
+
+    async def get_schedule(self, namespace: str, name: str) -> Json:
+        """Read a schedule."""
+        return await self._send("get", SCHEDULES, namespace, name)
+
+    async def list_schedules(self, *, namespace: str | None = None) -> tuple[list[Json], str]:
+        """List schedules, and the resourceVersion to watch from."""
+        return await self.list_all(SCHEDULES, namespace=namespace)
+
+    async def patch_schedule_status(self, namespace: str, name: str, patch: Json | bytes) -> Json:
+        """Merge-patch a schedule's status."""
+        return await self._patch(SCHEDULES.status, namespace, name, patch)
+
+    async def get_definition(self, namespace: str, name: str) -> Json:
+        """Read a definition."""
+        return await self._send("get", DEFINITIONS, namespace, name)
+
+    async def list_definitions(self, *, namespace: str | None = None) -> tuple[list[Json], str]:
+        """List definitions, and the resourceVersion to watch from."""
+        return await self.list_all(DEFINITIONS, namespace=namespace)
+
+    async def patch_definition_status(self, namespace: str, name: str, patch: Json | bytes) -> Json:
+        """Merge-patch a definition's status."""
+        return await self._patch(DEFINITIONS.status, namespace, name, patch)
+
+    # pinned templates and the Lease
+
+    async def create_controller_revision(self, namespace: str, body: Json | bytes) -> Json:
+        """Pin a template."""
+        return await self._create(CONTROLLER_REVISIONS, namespace, body)
+
+    async def get_controller_revision(self, namespace: str, name: str) -> Json:
+        """Read a pinned template."""
+        return await self._send("get", CONTROLLER_REVISIONS, namespace, name)
+
+    async def create_lease(self, namespace: str, body: Json | bytes) -> Json:
+        """Create the Lease."""
+        return await self._create(LEASES, namespace, body)
+
+    async def get_lease(self, namespace: str, name: str) -> Json:
+        """Read the Lease."""
+        return await self._send("get", LEASES, namespace, name)
+
+    async def replace_lease(self, namespace: str, name: str, body: Json | bytes) -> Json:
+        """Replace the Lease; ``metadata.resourceVersion`` in the body makes it a compare-and-set."""
+        return await self._send("update", LEASES, namespace, name, query=_WRITE_QUERY, body=body)
+
+    # lists and watches of any kind in the table
+
+    async def list_all(
+        self, resource: Resource, *, namespace: str | None = None, label_selector: str | None = None
+    ) -> tuple[list[Json], str]:
+        """List everything at one instant, starting again if a continue token expires.
+
+        Raises:
+            GoneError: that happened three times.
+        """
+        for _ in range(LIST_ATTEMPTS - 1):
+            with suppress(GoneError):
+                return await self._list_once(resource, namespace, label_selector)
+        return await self._list_once(resource, namespace, label_selector)
+
+    async def _list_once(
+        self, resource: Resource, namespace: str | None, label_selector: str | None
+    ) -> tuple[list[Json], str]:
+        items: list[Json] = []
+        resource_version = ""
+        async for page in self.pages(resource, namespace=namespace, label_selector=label_selector):
+            items += page.items
+            resource_version = page.resource_version
+        return items, resource_version
+
+    async def pages(
+        self,
+        resource: Resource,
+        *,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        limit: int = PAGE_OBJECTS,
+    ) -> AsyncGenerator[Page, None]:
+        """Yield a consistent list in pages of ``limit`` objects."""
+        query = {"limit": str(limit)}
+        if label_selector:
+            query["labelSelector"] = label_selector
+        if field_selector:
+            query["fieldSelector"] = field_selector
+        while True:
+            answer = await self._send("list", resource, namespace, None, query=query)
+            metadata = answer.get("metadata") or {}
+            yield Page(answer.get("items") or [], metadata.get("resourceVersion", ""))
+            if not metadata.get("continue"):
+                return
+            query = {**query, "continue": metadata["continue"]}
+
+    def watch_lines(
+        self, resource: Resource, *, query: Mapping[str, str], idle_timeout_seconds: float
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield the raw lines of a watch; ``watch.py`` makes sense of them."""
+        require("watch", resource)
+        query = {**query, "watch": "true"}
+        return self._transport.stream(resource.path(), query=query, idle_timeout_seconds=idle_timeout_seconds)
+
+    async def _create(self, resource: Resource, namespace: str, body: Json | bytes, *, dry_run: bool = False) -> Json:
+        query = {**_WRITE_QUERY, "dryRun": "All"} if dry_run else _WRITE_QUERY
+        return await self._send("create", resource, namespace, None, query=query, body=body)
+
+    async def _patch(self, resource: Resource, namespace: str, name: str, patch: Json | bytes) -> Json:
+        return await self._send("patch", resource, namespace, name, query=_WRITE_QUERY, body=patch)
+
+    async def _delete(self, resource: Resource, namespace: str, name: str, *, uid: str, propagation: str) -> None:
+        options = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": {"uid": uid},
+            "propagationPolicy": propagation,
+        }
+        await self._send("delete", resource, namespace, name, query=_DELETE_QUERY, body=options)
+
+    async def _send(
+        self,
+        verb: Verb,
+        resource: Resource,
+        namespace: str | None,
+        name: str | None,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Json | bytes | None = None,
+    ) -> Json:
+        require(verb, resource)
+        transport = self._lease_transport if resource is LEASES else self._transport
+        try:
+            answer = await transport.request(
+                HTTP_METHODS[verb],
+                resource.path(namespace, name),
+                query=query,
+                body=orjson.dumps(body) if isinstance(body, dict) else body,
+                content_type=None if body is None else _MERGE_PATCH_TYPE if verb == "patch" else _JSON_TYPE,
+                timeout_seconds=CLIENT_TIMEOUT_SECONDS,
+            )
+            self._read_clock(answer)
+            if not 200 <= answer.status < 300:
+                raise error_of(answer.status, answer.headers, answer.body)
+            return _parsed(answer)
+        except (UnansweredError, asyncio.CancelledError):
+            if verb not in {"get", "list"} and resource is not LEASES:
+                self.last_unanswered_write_at = asyncio.get_running_loop().time()
+            raise
+
+    def _read_clock(self, answer: Answer) -> None:
+        """Note the server's time; the first answer of each second says it best."""
+        date = answer.headers.get("date", "")
+        if date == self._date:
+            return
+        try:
+            server_time = parsedate_to_datetime(date)
+        except ValueError:
+            return
+        if server_time.tzinfo is None:
+            return
+        self._date, self._server_time = date, server_time
+        self._server_time_read_at = asyncio.get_running_loop().time()
+
+
+def _parsed(answer: Answer) -> Json:
+    try:
+        parsed = orjson.loads(answer.body)
+    except orjson.JSONDecodeError as error:
+        raise UnansweredError("the answer is not JSON", reason="Undecodable") from error
+    if not isinstance(parsed, dict):
+        raise UnansweredError("the answer is not an object", reason="Undecodable")
+    return parsed

@@ -1,0 +1,77 @@
+"""Job templates pinned as ControllerRevisions, one per distinct template and namespace, named by their hash."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import orjson
+
+from workflow_schedules.cluster.errors import AlreadyExistsError, InvalidError
+from workflow_schedules.core.identity import pin
+from workflow_schedules.core.model import Template
+
+if TYPE_CHECKING:
+    from workflow_schedules.cluster.client import Client
+
+_KEPT = 4096
+
+
+class Templates:
+    """The pinned templates of a cluster; the newest few thousand are kept in memory."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._known: dict[tuple[str, str], Template] = {}
+
+    async def pin(self, namespace: str, template: Template) -> None:
+        """Make sure that a template is pinned; costs a request only the first time.
+
+        Raises:
+            InvalidError: an object of that name holds something else.
+            ClusterError: any other failure.
+
+        Source: contract R22.
+        """
+        if (namespace, template.hash) in self._known:
+            return
+        body = {
+            "apiVersion": "apps/v1",
+            "kind": "ControllerRevision",
+            "metadata": {"name": revision_name(template.hash), "namespace": namespace},
+            "data": orjson.loads(template.body),
+            "revision": 1,
+        }
+        try:
+            await self._client.create_controller_revision(namespace, body)
+        except AlreadyExistsError:
+            await self.pinned(namespace, template.hash)
+        self._keep(namespace, template)
+
+    async def pinned(self, namespace: str, template_hash: str) -> Template:
+        """Return a pinned template.
+
+        Raises:
+            InvalidError: the object does not hold what its name says.
+            NotFoundError: it is gone.
+        """
+        known = self._known.get((namespace, template_hash))
+        if known is not None:
+            return known
+        name = revision_name(template_hash)
+        found = pin((await self._client.get_controller_revision(namespace, name)).get("data"))
+        if found.hash != template_hash:
+            raise InvalidError(f"ControllerRevision {name} does not hold the template that its name says; delete it")
+        self._keep(namespace, found)
+        return found
+
+    def _keep(self, namespace: str, template: Template) -> None:
+        if len(self._known) >= _KEPT:
+            self._known.pop(next(iter(self._known)))
+        self._known[namespace, template.hash] = template
+
+
+@lru_cache(maxsize=_KEPT)
+def revision_name(template_hash: str) -> str:
+    """Return the name of the ControllerRevision that holds a template."""
+    return f"workflow-template-{template_hash}"

@@ -1,0 +1,203 @@
+"""From the API server's JSON to the values of the core, whatever others wrote into the objects.
+
+Nothing that is read here may raise for one bad object: what can't be understood becomes a `problem` of that object.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from pydantic import ValidationError
+
+from workflow_schedules.api import names
+from workflow_schedules.api.definition import WorkflowDefinitionSpec, WorkflowDefinitionStatus
+from workflow_schedules.api.occurrence import ScheduleOccurrenceSpec, ScheduleOccurrenceStatus
+from workflow_schedules.api.schedule import WorkflowScheduleSpec, WorkflowScheduleStatus
+from workflow_schedules.core.identity import pin, spec_hash
+from workflow_schedules.core.model import Definition, Job, JobPhase, ObjectRef, Record, Schedule, Template
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Json = dict[str, Any]
+
+_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class NotARecordError(ValueError):
+    """The object can't be read as a record of the log; the message names it and says what is wrong."""
+
+
+def ref_of(body: Mapping[str, Any]) -> ObjectRef:
+    """Return namespace and name of an object."""
+    metadata = body["metadata"]
+    return ObjectRef(namespace=metadata.get("namespace", ""), name=metadata["name"])
+
+
+def version_of(body: Mapping[str, Any]) -> int:
+    """Return the resourceVersion as the number it is (comparable within one kind since Kubernetes 1.35)."""
+    text = str(body["metadata"].get("resourceVersion", "0"))
+    return int(text) if text.isdecimal() else 0
+
+
+def schedule_of(body: Mapping[str, Any]) -> Schedule:
+    """Read a WorkflowSchedule."""
+    metadata = body["metadata"]
+    raw = dict(body.get("spec") or {})
+    template = _template(raw.pop("jobTemplate", None))
+    spec, problem = _schedule_spec(raw)
+    return Schedule(
+        ref=ref_of(body),
+        uid=metadata["uid"],
+        generation=int(metadata.get("generation", 0)),
+        resource_version=str(metadata.get("resourceVersion", "")),
+        created_at=_time(metadata.get("creationTimestamp")) or _BEGINNING,
+        is_deleting="deletionTimestamp" in metadata,
+        spec=spec,
+        spec_hash=spec_hash(spec, template) if spec is not None else "",
+        template=template,
+        problem=problem,
+        status=_schedule_status(body.get("status")),
+    )
+
+
+def definition_of(body: Mapping[str, Any]) -> Definition:
+    """Read a WorkflowDefinition."""
+    metadata = body["metadata"]
+    raw = dict(body.get("spec") or {})
+    template = _template(raw.get("jobTemplate"))
+    problem = None
+    is_enabled = False
+    try:
+        is_enabled = WorkflowDefinitionSpec.model_validate(raw).enabled
+    except ValidationError as error:
+        problem = _problem(error)
+    return Definition(
+        ref=ref_of(body),
+        uid=metadata["uid"],
+        generation=int(metadata.get("generation", 0)),
+        resource_version=str(metadata.get("resourceVersion", "")),
+        is_enabled=is_enabled,
+        template=template if problem is None else None,
+        problem=problem,
+        status=_definition_status(body.get("status")),
+    )
+
+
+def record_of(body: Mapping[str, Any]) -> Record:
+    """Read a ScheduleOccurrence of the log.
+
+    Raises:
+        NotARecordError: it can't be read as one.
+    """
+    metadata = body["metadata"]
+    try:
+        spec = ScheduleOccurrenceSpec.model_validate(body.get("spec") or {})
+        status = ScheduleOccurrenceStatus.model_validate(body.get("status") or {})
+    except ValidationError as error:
+        raise NotARecordError(f"record {metadata.get('name')} can't be read: {_problem(error)}") from error
+    return Record(
+        ref=ref_of(body),
+        uid=metadata["uid"],
+        resource_version=str(metadata.get("resourceVersion", "")),
+        created_at=_time(metadata.get("creationTimestamp")) or _BEGINNING,
+        spec=spec,
+        status=status,
+    )
+
+
+def job_of(body: Mapping[str, Any], *, is_gone: bool = False) -> Job:
+    """Read what matters of a Job."""
+    metadata, status = body["metadata"], body.get("status") or {}
+    finished = _finished_condition(status)
+    started_at = _time(status.get("startTime"))
+    return Job(
+        ref=ref_of(body),
+        uid=metadata["uid"],
+        owner_uid=_controller_uid(metadata),
+        schedule_uid=(metadata.get("labels") or {}).get(names.LABEL_SCHEDULE_UID, ""),
+        phase=_phase(body, status, finished),
+        created_at=_time(metadata.get("creationTimestamp")) or _BEGINNING,
+        started_at=started_at,
+        finished_at=_time(status.get("completionTime")) or _time(finished.get("lastTransitionTime")),
+        reason=str(finished.get("reason") or ""),
+        message=str(finished.get("message") or ""),
+        was_started=started_at is not None,
+        is_gone=is_gone,
+    )
+
+
+def _phase(body: Mapping[str, Any], status: Mapping[str, Any], finished: Mapping[str, Any]) -> JobPhase:
+    match finished.get("type"):
+        case "Complete":
+            return JobPhase.COMPLETED
+        case "Failed":
+            return JobPhase.FAILED
+    if (body.get("spec") or {}).get("suspend"):
+        return JobPhase.SUSPENDED
+    return JobPhase.ACTIVE if status.get("startTime") else JobPhase.WAITING
+
+
+def _finished_condition(status: Mapping[str, Any]) -> Mapping[str, Any]:
+    for condition in status.get("conditions") or ():
+        if condition.get("type") in {"Complete", "Failed"} and condition.get("status") == "True":
+            return dict(condition)
+    return {}
+
+
+def _controller_uid(metadata: Mapping[str, Any]) -> str:
+    for owner in metadata.get("ownerReferences") or ():
+        if owner.get("controller"):
+            return str(owner.get("uid", ""))
+    return ""
+
+
+def _template(job_template: object) -> Template | None:
+    return None if job_template is None else pin(job_template)
+
+
+def _schedule_spec(raw: Json) -> tuple[WorkflowScheduleSpec | None, str | None]:
+    try:
+        return WorkflowScheduleSpec.model_validate(raw), None
+    except ValidationError as error:
+        return None, _problem(error)
+
+
+def _schedule_status(raw: object) -> WorkflowScheduleStatus | None:
+    if not raw:
+        return None
+    try:
+        return WorkflowScheduleStatus.model_validate(raw)
+    except ValidationError:
+        return None  # rebuilt from the log, like one that was never written
+
+
+def _definition_status(raw: object) -> WorkflowDefinitionStatus | None:
+    try:
+        return WorkflowDefinitionStatus.model_validate(raw) if raw else None
+    except ValidationError:
+        return None
+
+
+def _problem(error: ValidationError) -> str:
+    found = []
+    for entry in error.errors(include_url=False)[:5]:
+        path = ".".join(["spec", *(str(part) for part in entry["loc"])])
+        found.append(f"{path}: {_shown(entry.get('input'))}: {entry['msg']}")
+    return "; ".join(found)
+
+
+def _shown(value: object) -> str:
+    text = orjson.dumps(value, default=str).decode()
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _time(text: object) -> datetime | None:
+    if not isinstance(text, str):
+        return None
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None

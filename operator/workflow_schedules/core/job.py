@@ -1,0 +1,154 @@
+"""From an admitted record and its pinned template to the Job manifest. Nothing about when to make it may live here."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from workflow_schedules.api import names
+from workflow_schedules.api.common import format_utc
+
+if TYPE_CHECKING:
+    from datetime import datetime, tzinfo
+
+    from workflow_schedules.core.model import Record, Template, Writer
+
+Manifest = dict[str, Any]
+
+_POD_INPUT_PATH = f"metadata.annotations['{names.ANNOTATION_INPUT}']"
+
+
+def job_manifest(
+    record: Record, template: Template, *, zone: tzinfo, last_successful_at: datetime | None, writer: Writer
+) -> Manifest:
+    """Render the Job of an admitted record.
+
+    Args:
+        record: the admission; name, owner and input come from it.
+        template: the template that the record pins.
+        zone: for CronJob's annotation, which is local time there too.
+        last_successful_at: given to the run as WORKFLOW_LAST_SUCCESSFUL_TIME.
+        writer: stamped on the Job for the fence.
+
+    Source: contract R22, R23.
+    """
+    job_template: Manifest = json.loads(template.body)
+    metadata = job_template.get("metadata") or {}
+    spec: Manifest = job_template.get("spec") or {}
+    spec.pop("ttlSecondsAfterFinished", None)  # the operator removes the Job, after its outcome is on record
+    ours = record_labels(record)
+    _prepare_pod(spec, record, ours, last_successful_at)
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": record.ref.name,
+            "namespace": record.ref.namespace,
+            "labels": {**(metadata.get("labels") or {}), **ours},
+            "annotations": {**(metadata.get("annotations") or {}), **_annotations(record, zone, writer)},
+            "ownerReferences": [
+                {
+                    "apiVersion": names.API_VERSION,
+                    "kind": names.KIND_OCCURRENCE,
+                    "name": record.ref.name,
+                    "uid": record.uid,
+                    "controller": True,
+                    "blockOwnerDeletion": False,
+                }
+            ],
+        },
+        "spec": spec,
+    }
+
+
+def record_labels(record: Record) -> dict[str, str]:
+    """Return the labels that a record, its Job and its pods share; the schedule's own labels are never copied.
+
+    Source: contract R22.
+    """
+    spec = record.spec
+    return labels(spec.schedule_ref.name, spec.schedule_ref.uid or "", str(spec.cause), spec.scheduled_time)
+
+
+def labels(schedule_name: str, schedule_uid: str, cause: str, scheduled_at: datetime | None) -> dict[str, str]:
+    """Return our labels for one occurrence; a record without an instant has no `scheduled-at`."""
+    found = {
+        names.LABEL_SCHEDULE: names.label_value(schedule_name),
+        names.LABEL_SCHEDULE_UID: schedule_uid,
+        names.LABEL_CAUSE: cause,
+    }
+    if scheduled_at is not None:
+        found[names.LABEL_SCHEDULED_AT] = names.compact_utc(scheduled_at)
+    return found
+
+
+def _annotations(record: Record, zone: tzinfo, writer: Writer) -> dict[str, str]:
+    found = {
+        names.ANNOTATION_EPOCH: str(writer.epoch),
+        names.ANNOTATION_WRITER: writer.identity,
+        names.ANNOTATION_LEASE: writer.lease,
+    }
+    if record.spec.scheduled_time is not None:
+        found[names.CRONJOB_TIMESTAMP_ANNOTATION] = record.spec.scheduled_time.astimezone(zone).isoformat()
+    return found
+
+
+def _prepare_pod(spec: Manifest, record: Record, ours: dict[str, str], last_successful_at: datetime | None) -> None:
+    pod = spec.setdefault("template", {})
+    metadata = pod.setdefault("metadata", {})
+    metadata["labels"] = {**(metadata.get("labels") or {}), **ours}
+    metadata["annotations"] = {
+        **(metadata.get("annotations") or {}),
+        names.ANNOTATION_INPUT: record.spec.input_json or "{}",
+    }
+    pod_spec = pod.setdefault("spec", {})
+    variables = _environment(record, last_successful_at)
+    for container in [*(pod_spec.get("initContainers") or []), *(pod_spec.get("containers") or [])]:
+        own = container.get("env") or []
+        taken = {variable.get("name") for variable in own}
+        container["env"] = [variable for variable in variables if variable["name"] not in taken] + own
+
+
+def _environment(record: Record, last_successful_at: datetime | None) -> list[Manifest]:
+    """Return the variables every container gets; the input comes by reference, so that nothing in it is expanded."""
+    spec = record.spec
+    fixed = {
+        "WORKFLOW_SCHEDULED_TIME": format_utc(spec.scheduled_time) if spec.scheduled_time else "",
+        "WORKFLOW_SCHEDULE": spec.schedule_ref.name,
+        "WORKFLOW_OCCURRENCE": record.ref.name,
+        "WORKFLOW_CAUSE": str(spec.cause),
+        "WORKFLOW_LAST_SUCCESSFUL_TIME": format_utc(last_successful_at) if last_successful_at else "",
+    }
+    by_reference = {"name": "WORKFLOW_INPUT", "valueFrom": {"fieldRef": {"fieldPath": _POD_INPUT_PATH}}}
+    scalars = input_variables(json.loads(spec.input_json)) if spec.input_json else {}
+    return [
+        by_reference,
+        *({"name": name, "value": value} for name, value in fixed.items()),
+        *({"name": name, "value": value} for name, value in scalars.items()),
+    ]
+
+
+def input_variables(given: Manifest) -> dict[str, str]:
+    """Return the scalar top-level input keys as ``INPUT_<UPPER_SNAKE>``; impossible and colliding names are left out.
+
+    Source: contract R23.
+    """
+    found: dict[str, str] = {}
+    collided: set[str] = set()
+    for key, value in given.items():
+        name = variable_name(key)
+        if name is None or isinstance(value, (dict, list)) or value is None:
+            continue
+        if name in found:
+            collided.add(name)
+        text = value if isinstance(value, str) else json.dumps(value)
+        found[name] = text.replace("$", "$$")  # kubelet expands $(NAME); a doubled dollar is a plain one
+    return {name: value for name, value in found.items() if name not in collided}
+
+
+def variable_name(key: str) -> str | None:
+    """Return the environment variable of an input key, or None where none can be made."""
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key)
+    snake = re.sub(r"[-. ]", "_", snake).upper()
+    return f"INPUT_{snake}" if re.fullmatch(r"[A-Z0-9_]+", snake) else None

@@ -1,0 +1,214 @@
+"""The append-only log of one schedule: what the next record says, given the head and what was decided.
+
+Each record carries everything the next decision needs (P3). When to append what is decide's business.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from workflow_schedules.api.occurrence import (
+    Cause,
+    Decision,
+    Outcome,
+    ScheduleOccurrenceSpec,
+    ScheduleRef,
+    Span,
+    Totals,
+)
+from workflow_schedules.api.schedule import State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from workflow_schedules.core.misfire import Verdict
+    from workflow_schedules.core.model import Record, Run, Schedule, Snapshot, Template
+
+FORMAT = 1
+_SKIPS = frozenset(
+    {Decision.SKIPPED_OVERLAP, Decision.SKIPPED_MISFIRE, Decision.SKIPPED_EXCLUDED, Decision.PREFLIGHT_REJECTED}
+)
+
+
+def next_number(head: Record | None) -> int:
+    """Return the sequence number after the head; the log starts at 1."""
+    return 1 if head is None else head.number + 1
+
+
+def watermark(snapshot: Snapshot) -> datetime | None:
+    """Return the instant through which everything is consumed, or None before the first record."""
+    return snapshot.head.spec.consumed_through_time if snapshot.head else None
+
+
+def open_runs(runs: Iterable[Run]) -> tuple[Run, ...]:
+    """Return the runs whose final outcome is not on record; each holds its slot (R12, R13)."""
+    return tuple(run for run in runs if not run.is_finished)
+
+
+def totals_now(head: Record | None, runs: Iterable[Run]) -> Totals:
+    """Return the head's totals with the outcomes recorded since folded in, in the order of the runs."""
+    totals = head.spec.totals if head and head.spec.totals else Totals()
+    counted = frozenset(head.spec.open if head else ())
+    for run in runs:
+        if run.is_finished and run.record.number in counted:
+            totals = _with_outcome(totals, run)
+    return totals
+
+
+def _with_outcome(totals: Totals, run: Run) -> Totals:
+    ended = run.record.status.completion_time
+    if run.record.status.outcome is Outcome.COMPLETED:
+        newest = max(filter(None, (totals.last_successful_time, ended)), default=None)
+        return totals.model_copy(
+            update={"completed": totals.completed + 1, "consecutive_failures": 0, "last_successful_time": newest}
+        )
+    newest = max(filter(None, (totals.last_failure_time, ended)), default=None)
+    return totals.model_copy(
+        update={
+            "failed": totals.failed + 1,
+            "consecutive_failures": totals.consecutive_failures + 1,
+            "last_failure_time": newest,
+        }
+    )
+
+
+def baseline(
+    snapshot: Snapshot,
+    *,
+    schedule: Schedule,
+    state: State,
+    reason: str,
+    consumed_through: datetime,
+    waiting: tuple[datetime, ...],
+) -> ScheduleOccurrenceSpec:
+    """Return the record of a change of generation: from it on nothing older can be admitted by anyone.
+
+    Source: contract R11, P4.
+    """
+    before = watermark(snapshot)
+    message = f"{reason} at generation {schedule.generation}"
+    if before is not None and before < consumed_through:
+        message += (
+            f"; instants after {before:%Y-%m-%dT%H:%M:%SZ} through {consumed_through:%Y-%m-%dT%H:%M:%SZ} are consumed"
+        )
+    return _record(snapshot, schedule, Decision.BASELINE, state=state).model_copy(
+        update={
+            "reason": reason,
+            "message": message,
+            "revision": revision_now(snapshot, schedule),
+            "consumed_through_time": consumed_through,
+            "waiting": waiting,
+        }
+    )
+
+
+def verdict_record(
+    snapshot: Snapshot, *, schedule: Schedule, verdict: Verdict, message: str, template: Template | None
+) -> ScheduleOccurrenceSpec:
+    """Return the record of a verdict about due instants.
+
+    Source: contract R8, R16, R17, R22, R29.
+    """
+    record = _record(snapshot, schedule, verdict.decision, state=State.ACTIVE)
+    totals = record.totals or Totals()
+    update: dict[str, object] = {
+        "scheduled_time": verdict.last,
+        "reason": str(verdict.decision),
+        "message": message,
+        "consumed_through_time": verdict.last,
+        "waiting": (),
+        "totals": _with_verdict(totals, verdict),
+    }
+    if verdict.count > 1:
+        update["span"] = Span(first_time=verdict.first, last_time=verdict.last, count=verdict.count)
+    if verdict.decision is Decision.ADMITTED:
+        update["open"] = (*record.open, next_number(snapshot.head))
+        update["template_hash"] = template.hash if template else None
+        update["input_json"] = _input_json(schedule)
+    return record.model_copy(update=update)
+
+
+def superseded(snapshot: Snapshot, *, schedule: Schedule, state: State) -> ScheduleOccurrenceSpec:
+    """Return the record that gives up the instants a Baseline left waiting.
+
+    Source: contract R10, R19.
+    """
+    waiting = snapshot.head.spec.waiting if snapshot.head else ()
+    record = _record(snapshot, schedule, Decision.SUPERSEDED, state=state)
+    totals = record.totals or Totals()
+    return record.model_copy(
+        update={
+            "scheduled_time": waiting[-1],
+            "reason": str(Decision.SUPERSEDED),
+            "message": "the schedule changed while this instant waited to start",
+            "span": Span(first_time=waiting[0], last_time=waiting[-1], count=len(waiting))
+            if len(waiting) > 1
+            else None,
+            "waiting": (),
+            "totals": totals.model_copy(update={"superseded": totals.superseded + len(waiting)}),
+        }
+    )
+
+
+def revision_now(snapshot: Snapshot, schedule: Schedule) -> int:
+    """Return the revision of this spec: one more than the last one known whenever the hash moved.
+
+    The last one known is the head's or the stored status's, whichever is of the newer generation: while a schedule admits
+    nothing its edits leave no record.
+
+    Source: contract R10.
+    """
+    head, status = snapshot.head, schedule.status
+    known: list[tuple[int, int, str]] = []
+    if head and head.spec.revision is not None:
+        known.append((head.spec.generation or 0, head.spec.revision, head.spec.spec_hash or ""))
+    if status and status.revision is not None and status.spec_hash is not None:
+        known.append((status.observed_generation or 0, status.revision, status.spec_hash))
+    if not known:
+        return 1
+    _, revision, known_hash = max(known)
+    return revision if known_hash == schedule.spec_hash else revision + 1
+
+
+def _record(snapshot: Snapshot, schedule: Schedule, decision: Decision, *, state: State) -> ScheduleOccurrenceSpec:
+    """Return what every record says, whatever was decided."""
+    head, definition, writer = snapshot.head, snapshot.definition, snapshot.writer
+    spec = schedule.spec
+    names_definition = spec is not None and spec.workflow_ref is not None
+    return ScheduleOccurrenceSpec.model_construct(
+        schedule_ref=ScheduleRef.model_construct(name=schedule.ref.name, uid=schedule.uid),
+        sequence=next_number(head),
+        format=FORMAT,
+        previous_uid=head.uid if head else None,
+        cause=Cause.SCHEDULED,
+        decision=decision,
+        revision=head.spec.revision if head else 1,
+        spec_hash=schedule.spec_hash,
+        generation=schedule.generation,
+        definition_uid=definition.uid if definition and names_definition else None,
+        definition_generation=definition.generation if definition and names_definition else None,
+        state=state,
+        consumed_through_time=watermark(snapshot),
+        open=tuple(run.record.number for run in open_runs(snapshot.runs)),
+        waiting=head.spec.waiting if head else (),
+        totals=totals_now(head, snapshot.runs),
+        fencing_epoch=writer.epoch,
+        writer=writer.identity,
+        lease=writer.lease,
+    )
+
+
+def _input_json(schedule: Schedule) -> str | None:
+    given = schedule.spec.input if schedule.spec else None
+    return None if given is None else json.dumps(given, ensure_ascii=False, separators=(",", ":"))
+
+
+def _with_verdict(totals: Totals, verdict: Verdict) -> Totals:
+    count = verdict.count
+    if verdict.decision is Decision.ADMITTED:
+        return totals.model_copy(update={"admitted": totals.admitted + 1, "last_schedule_time": verdict.last})
+    if verdict.decision in _SKIPS:
+        return totals.model_copy(update={"skipped": totals.skipped + count})
+    return totals.model_copy(update={"coalesced": totals.coalesced + count})

@@ -1,0 +1,118 @@
+"""From what is seen of a Job to the outcome of its run. Nothing about schedules may live here."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from workflow_schedules.api.common import parse_utc
+from workflow_schedules.api.occurrence import Outcome, ScheduleOccurrenceStatus, Transition
+from workflow_schedules.core.model import JobPhase
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from workflow_schedules.core.model import Job, Record, Run, Writer
+
+RUNNING_AFTER = timedelta(seconds=10)  # shorter runs are recorded once, at their end (R29)
+
+
+def outcome_due(run: Run, *, now: datetime, writer: Writer) -> ScheduleOccurrenceStatus | None:
+    """Return the status to write for what the Job shows, or None when there is nothing new.
+
+    Args:
+        run: with a Job that is its own.
+        now: aware UTC.
+        writer: who writes.
+
+    Source: contract R25, R26, R29.
+    """
+    job = run.job
+    if job is None:
+        return None
+    match job.phase:
+        case JobPhase.COMPLETED:
+            return _status(run.record, Outcome.COMPLETED, job, now=now, writer=writer, reason="JobComplete")
+        case JobPhase.FAILED:
+            outcome = Outcome.EXHAUSTED if job.reason == "DeadlineExceeded" else Outcome.FAILED
+            return _status(
+                run.record, outcome, job, now=now, writer=writer, reason=job.reason or "JobFailed", message=job.message
+            )
+        case JobPhase.ACTIVE:
+            return _running(run, job, now=now, writer=writer)
+        case JobPhase.SUSPENDED:
+            return _suspended(run, job, now=now, writer=writer)
+        case JobPhase.WAITING:
+            return None
+
+
+def next_outcome_at(run: Run) -> datetime | None:
+    """Return when a run that goes on is worth recording as running, or None."""
+    job = run.job
+    if job is None or job.phase is not JobPhase.ACTIVE or run.record.status.outcome is Outcome.RUNNING:
+        return None
+    return (job.started_at or job.created_at) + RUNNING_AFTER
+
+
+def ended_without_job(
+    record: Record, *, reason: str, message: str, now: datetime, writer: Writer, job: Job | None = None
+) -> ScheduleOccurrenceStatus:
+    """Return the status of a run whose Job was never made, was refused, or is gone.
+
+    Source: contract R24, R25, R35.
+    """
+    return _status(record, Outcome.FAILED, job, now=now, writer=writer, reason=reason, message=message)
+
+
+def _running(run: Run, job: Job, *, now: datetime, writer: Writer) -> ScheduleOccurrenceStatus | None:
+    at = next_outcome_at(run)
+    if at is None or now < at:
+        return None
+    return _status(run.record, Outcome.RUNNING, job, now=now, writer=writer, reason="JobRunning")
+
+
+def _suspended(run: Run, job: Job, *, now: datetime, writer: Writer) -> ScheduleOccurrenceStatus | None:
+    # suspended before its first start it stays admitted (Kueue); after it, it is interrupted and keeps its slot
+    was_started = job.was_started or run.record.status.start_time is not None
+    if not was_started or run.record.status.outcome is Outcome.INTERRUPTED:
+        return None
+    return _status(run.record, Outcome.INTERRUPTED, job, now=now, writer=writer, reason="JobSuspended")
+
+
+def _status(
+    record: Record,
+    outcome: Outcome,
+    job: Job | None,
+    *,
+    now: datetime,
+    writer: Writer,
+    reason: str,
+    message: str = "",
+) -> ScheduleOccurrenceStatus:
+    before = record.status
+    started = (job.started_at if job else None) or before.start_time
+    ended = ((job.finished_at if job else None) or parse_utc(now)) if outcome.is_final else None
+    scheduled = record.spec.scheduled_time
+    created = job.created_at if job else None
+    return ScheduleOccurrenceStatus(
+        outcome=outcome,
+        reason=reason[:64],
+        message=message[:4096] or None,
+        job_uid=job.uid if job else before.job_uid,
+        start_time=started,
+        completion_time=ended,
+        start_lateness_seconds=int((created - scheduled).total_seconds()) if created and scheduled else None,
+        duration=duration_text(ended - started) if ended and started else None,
+        transitions=(*before.transitions, Transition(outcome=outcome, time=parse_utc(now), reason=reason[:64]))[-20:],
+        fencing_epoch=writer.epoch,
+        writer=writer.identity,
+    )
+
+
+def duration_text(length: timedelta) -> str:
+    """Return a length of time as ``1h2m3s``, leading zero units left out."""
+    minutes, seconds = divmod(max(0, int(length.total_seconds())), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours}h{minutes}m{seconds}s"
+    return f"{minutes}m{seconds}s" if minutes else f"{seconds}s"

@@ -1,0 +1,162 @@
+"""What to do about the runs of one schedule: outcomes to record, Jobs to make, runs that can't be started any more.
+
+Holds for every admitted record whatever became of its schedule since. What is due next is decide's business.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from workflow_schedules.core.misfire import Misfire
+from workflow_schedules.core.model import Claim, CreateJob, JobPhase, Plan, WriteOutcome
+from workflow_schedules.core.outcome import ended_without_job, next_outcome_at, outcome_due
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from workflow_schedules.api.occurrence import ScheduleOccurrenceStatus
+    from workflow_schedules.core.model import Run, Snapshot, Step
+
+ADMISSION_LAG = timedelta(seconds=60)  # L: longest lag of an API server's admission cache behind the Lease
+REQUEST_LIFE = timedelta(seconds=30)  # R: longest life of a request after it left a process
+SETTLE = ADMISSION_LAG + REQUEST_LIFE
+UNBOUNDED_START = timedelta(minutes=10)  # R35: how long a Job is tried where the deadline is unbounded
+
+
+def decide_runs(snapshot: Snapshot, *, now: datetime) -> Plan:
+    """Decide the next write about a run of this schedule, oldest run first.
+
+    Source: contract R25, R26, R35; P10, P11, P12.
+    """
+    wakes: list[datetime | None] = []
+    for run in snapshot.runs:
+        if run.is_finished:
+            continue
+        plan = _decide_run(snapshot, run, now)
+        if plan.step is not None:
+            return plan
+        wakes.append(plan.next_wake_at)
+    return Plan(next_wake_at=min((at for at in wakes if at is not None), default=None))
+
+
+def start_deadline(snapshot: Snapshot, run: Run) -> datetime:
+    """Return until when the Job of an admitted record may still be made.
+
+    Source: contract R35.
+    """
+    record = run.record
+    spec = snapshot.schedule.spec if snapshot.schedule else None
+    deadline = Misfire.of(spec).deadline if spec else None
+    if deadline is None or record.spec.scheduled_time is None:
+        return record.created_at + UNBOUNDED_START
+    return record.spec.scheduled_time + deadline
+
+
+def _decide_run(snapshot: Snapshot, run: Run, now: datetime) -> Plan:
+    job = run.job
+    if job is not None and job.owner_uid == run.record.uid:
+        return _decide_with_job(snapshot, run, now)
+    if job is not None and not job.is_gone:
+        return _foreign_job(snapshot, run, now)
+    if run.record.status.job_uid is not None:
+        return _close_missing(snapshot, run, now)
+    return _decide_without_job(snapshot, run, now)
+
+
+def _decide_with_job(snapshot: Snapshot, run: Run, now: datetime) -> Plan:
+    status = outcome_due(run, now=now, writer=snapshot.writer)
+    if status is not None:
+        return _write(run, status)
+    if run.job is not None and run.job.is_gone:
+        return _close_missing(snapshot, run, now)
+    return Plan(next_wake_at=next_outcome_at(run))
+
+
+def _foreign_job(snapshot: Snapshot, run: Run, now: datetime) -> Plan:
+    """Close a run whose name somebody else's Job has: it is never adopted (P10)."""
+    status = ended_without_job(
+        run.record,
+        reason="NameTaken",
+        message=f"Job {run.record.ref.name} belongs to somebody else; nothing was started",
+        now=now,
+        writer=snapshot.writer,
+    )
+    return _write(run, status)
+
+
+def _close_missing(snapshot: Snapshot, run: Run, now: datetime) -> Plan:
+    was_finished = run.job is not None and run.job.phase in {JobPhase.COMPLETED, JobPhase.FAILED}
+    message = (
+        "the Job is gone before its end was seen: outcome unknown, external effects may already have happened; "
+        "it is not run again"
+    )
+    status = ended_without_job(
+        run.record,
+        reason="JobMissing",
+        message=message,
+        now=now,
+        writer=snapshot.writer,
+        job=None if was_finished else run.job,
+    )
+    return _confirmed(snapshot, run, status, now)
+
+
+def _decide_without_job(snapshot: Snapshot, run: Run, now: datetime) -> Plan:
+    if run.refused is not None:
+        return _confirmed(snapshot, run, _unstarted(snapshot, run, "JobRejected", run.refused, now), now)
+    deadline = start_deadline(snapshot, run)
+    if now > deadline:
+        return _confirmed(snapshot, run, _too_late(snapshot, run, now), now)
+    if not _may_start(snapshot):
+        return Plan(next_wake_at=deadline + timedelta(seconds=1))
+    if run.is_outcome_unanswered:
+        return Plan(next_wake_at=now + timedelta(seconds=1))
+    if run.retry_at is not None and now < run.retry_at:
+        return Plan(next_wake_at=run.retry_at)
+    return Plan(step=_start(snapshot, run))
+
+
+def _start(snapshot: Snapshot, run: Run) -> Step:
+    record, writer = run.record, snapshot.writer
+    is_own = (record.spec.fencing_epoch, record.spec.writer) == (writer.epoch, writer.identity)
+    is_claimed = (record.status.fencing_epoch, record.status.writer) == (writer.epoch, writer.identity)
+    return CreateJob(run=run) if is_own or is_claimed else Claim(run=run)
+
+
+def _may_start(snapshot: Snapshot) -> bool:
+    """Tell whether an admitted run may still be started as schedule and definition stand now (P11)."""
+    schedule, definition = snapshot.schedule, snapshot.definition
+    if schedule is None or schedule.is_deleting or schedule.spec is None or not schedule.spec.enabled:
+        return False
+    return schedule.spec.workflow_ref is None or (definition is not None and definition.is_enabled)
+
+
+def _too_late(snapshot: Snapshot, run: Run, now: datetime) -> ScheduleOccurrenceStatus:
+    if run.record.spec.fencing_epoch == snapshot.writer.epoch:
+        why = run.last_error or "the schedule stopped admitting before the Job was made"
+        return _unstarted(snapshot, run, "NotStarted", f"no Job could be made in time: {why}", now)
+    return _unstarted(
+        snapshot,
+        run,
+        "StartUnknown",
+        "found without a Job after its deadline: never started, or its Job was deleted unseen",
+        now,
+    )
+
+
+def _unstarted(snapshot: Snapshot, run: Run, reason: str, message: str, now: datetime) -> ScheduleOccurrenceStatus:
+    return ended_without_job(run.record, reason=reason, message=message, now=now, writer=snapshot.writer)
+
+
+def _confirmed(snapshot: Snapshot, run: Run, status: ScheduleOccurrenceStatus, now: datetime) -> Plan:
+    """Close a run for want of a Job only when no create can still be on its way, and the API server itself has none (P12)."""
+    if snapshot.since_acquired <= SETTLE:
+        return Plan(next_wake_at=now + (SETTLE - snapshot.since_acquired) + timedelta(seconds=1))
+    if run.is_create_unanswered:
+        return Plan(next_wake_at=now + timedelta(seconds=1))
+    return Plan(step=WriteOutcome(run=run, status=status, confirm_absence=True))
+
+
+def _write(run: Run, status: ScheduleOccurrenceStatus) -> Plan:
+    return Plan(step=WriteOutcome(run=run, status=status))

@@ -1,0 +1,135 @@
+"""Time zones from the bundled tzdata alone, seen as stretches of constant offset.
+
+The system's zone files and ``TZ`` are never read, so every replica computes the same instants (R6). Everything here counts
+in whole seconds: UTC seconds since 1970 for instants, the same count shifted by the offset for wall-clock times. No cron
+rule may live here.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import tzdata
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TZDATA_VERSION: str = tzdata.IANA_VERSION
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_PROBE_SECONDS = 6 * 3600  # no zone of tzdata has two changes closer than this (held by a test)
+_PLACEHOLDERS = frozenset(
+    {"Factory", "localtime", "posixrules"}
+)  # host-dependent or meaningless, though some are listed
+LAST_SECOND = int((datetime(9999, 12, 31, tzinfo=UTC) - _EPOCH).total_seconds())  # a day short: every offset still fits
+
+
+class UnknownTimeZoneError(ValueError):
+    """The name is no zone of the bundled tzdata."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """A stretch ``[begin, end)`` of UTC seconds in which the zone's offset is constant.
+
+    Attributes:
+        begin: first UTC second.
+        end: first UTC second after it.
+        offset: seconds east of UTC.
+        previous_offset: the offset just before `begin` when the zone changed there, else equal to `offset`.
+    """
+
+    begin: int
+    end: int
+    offset: int
+    previous_offset: int
+
+
+@lru_cache(maxsize=1)
+def zone_names() -> frozenset[str]:
+    """Return every zone name that is accepted: the bundled tzdata's, placeholders left out."""
+    listed = importlib.resources.files("tzdata").joinpath("zones").read_text("utf-8").split()
+    return frozenset(listed) - _PLACEHOLDERS
+
+
+@lru_cache(maxsize=1024)
+def load_zone(name: str) -> ZoneInfo:
+    """Return the zone of that IANA name, as the bundled tzdata has it.
+
+    Raises:
+        UnknownTimeZoneError: not a zone of the bundled tzdata, or a host-dependent alias.
+
+    Source: contract R6, `timeZone`.
+    """
+    if name not in zone_names():
+        raise UnknownTimeZoneError(name)
+    source = importlib.resources.files("tzdata.zoneinfo").joinpath(*name.split("/"))
+    with source.open("rb") as file:
+        return ZoneInfo.from_file(file, key=name)
+
+
+def to_seconds(moment: datetime) -> int:
+    """Return whole UTC seconds since 1970, rounded down."""
+    return (moment - _EPOCH) // timedelta(seconds=1)
+
+
+def to_utc(seconds: int) -> datetime:
+    """Return the aware UTC datetime of `seconds` since 1970."""
+    return _EPOCH + timedelta(seconds=seconds)
+
+
+def offset_at(zone: ZoneInfo, seconds: int) -> int:
+    """Return the zone's offset, in seconds east of UTC, at that UTC second."""
+    offset = to_utc(seconds).astimezone(zone).utcoffset()
+    return 0 if offset is None else offset // timedelta(seconds=1)
+
+
+def stretches(zone: ZoneInfo, *, year: int, month: int) -> tuple[Stretch, ...]:
+    """Return the stretches that make up a UTC month, oldest first."""
+    return _month_stretches(zone.key, year, month)
+
+
+@lru_cache(maxsize=65536)
+def _month_stretches(name: str, year: int, month: int) -> tuple[Stretch, ...]:
+    zone = load_zone(name)
+    begin = to_seconds(datetime(year, month, 1, tzinfo=UTC))
+    end = (
+        to_seconds(datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC))
+        if (year, month) != (9999, 12)
+        else LAST_SECOND
+    )
+    fixed = zone.utcoffset(None)
+    if fixed is not None:
+        offset = fixed // timedelta(seconds=1)
+        return (Stretch(begin=begin, end=end, offset=offset, previous_offset=offset),)
+    return tuple(_split(zone, begin, end))
+
+
+def _split(zone: ZoneInfo, begin: int, end: int) -> Iterator[Stretch]:
+    offset = offset_at(zone, begin)
+    previous = offset_at(zone, begin - 1) if begin > _first_second() else offset
+    for probe in range(begin, end, _PROBE_SECONDS):
+        last = min(probe + _PROBE_SECONDS, end) - 1
+        if offset_at(zone, last) != offset:
+            change = _first_second_of_other_offset(zone, probe, last, offset)
+            yield Stretch(begin=begin, end=change, offset=offset, previous_offset=previous)
+            begin, previous, offset = change, offset, offset_at(zone, change)
+    yield Stretch(begin=begin, end=end, offset=offset, previous_offset=previous)
+
+
+def _first_second() -> int:
+    return to_seconds(datetime(1, 1, 2, tzinfo=UTC))
+
+
+def _first_second_of_other_offset(zone: ZoneInfo, low: int, high: int, offset: int) -> int:
+    while low < high:
+        middle = (low + high) // 2
+        if offset_at(zone, middle) == offset:
+            low = middle + 1
+        else:
+            high = middle
+    return low

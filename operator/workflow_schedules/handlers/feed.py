@@ -1,0 +1,62 @@
+"""Where all watches end: they feed the cache and wake the schedules concerned, in the scheduler's own event loop."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from workflow_schedules.cluster import wire
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Mapping
+
+    from workflow_schedules.cluster.cache import Cache
+    from workflow_schedules.core.model import Job
+    from workflow_schedules.scheduler.wakeups import WakeUps
+
+log = logging.getLogger(__name__)
+
+Body = dict[str, Any]
+
+
+class Feed:
+    """Takes in what watches see. Level-driven: what kind of event it was matters only for deletions."""
+
+    def __init__(self, cache: Cache, wakeups: WakeUps, loop: asyncio.AbstractEventLoop) -> None:
+        self._cache = cache
+        self._wakeups = wakeups
+        self._loop = loop
+        self.has_jobs = False
+
+    def from_thread(self, take: Callable[[str | None, Body], None], kind: str | None, body: Mapping[str, Any]) -> None:
+        """Hand an event of another thread to the scheduler's loop."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(take, kind, dict(body))
+
+    def schedule(self, kind: str | None, body: Body) -> None:
+        """Take in a WorkflowSchedule."""
+        uid = self._cache.remove_schedule(body) if kind == "DELETED" else self._cache.put_schedule(body)
+        if uid is not None:
+            self._wakeups.wake(uid)
+
+    def definition(self, kind: str | None, body: Body) -> None:
+        """Take in a WorkflowDefinition."""
+        gone = kind == "DELETED"
+        self._wakeups.wake_all(self._cache.remove_definition(body) if gone else self._cache.put_definition(body))
+
+    def job(self, kind: str, body: Body) -> None:
+        """Take in a Job."""
+        uid = self._cache.remove_job(body) if kind == "DELETED" else self._cache.put_job(body)
+        if uid is not None:
+            self._wakeups.wake(uid)
+
+    def jobs(self, listed: list[Job], _resource_version: str) -> None:
+        """Take in a whole list of Jobs."""
+        self._wakeups.wake_all(self._cache.replace_jobs(listed))
+        self.has_jobs = True
+
+    @staticmethod
+    def slim_job(body: Body) -> Job:
+        """Keep of a listed Job what matters."""
+        return wire.job_of(body)

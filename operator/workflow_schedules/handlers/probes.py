@@ -1,0 +1,44 @@
+"""What the kubelet asks: /healthz (restart me if this fails) and /readyz (I know what there is to know)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+
+class Probes:
+    """A small HTTP server for the two probes."""
+
+    def __init__(self, *, healthy: Callable[[], str | None], ready: Callable[[], str | None]) -> None:
+        """Take the two checks; each returns None when all is well, else what is wrong."""
+        app = web.Application()
+        app.router.add_get("/healthz", _answering(healthy))
+        app.router.add_get("/readyz", _answering(ready))
+        self._runner = web.AppRunner(app, access_log=None)
+
+    async def start(self, port: int) -> int:
+        """Listen on all addresses.
+
+        Returns:
+            The port, chosen by the system for 0.
+        """
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, port=port)
+        await site.start()
+        return int(self._runner.addresses[0][1])
+
+    async def stop(self) -> None:
+        """Stop listening."""
+        await self._runner.cleanup()
+
+
+def _answering(check: Callable[[], str | None]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    async def answer(_request: web.Request) -> web.StreamResponse:
+        problem = check()
+        return web.Response(text=problem or "ok", status=503 if problem else 200)
+
+    return answer

@@ -1,0 +1,93 @@
+"""The kopf edge: what people write is watched by kopf, in a thread of its own; handlers only pass it on.
+
+kopf is used for watching alone: no annotations, no finalizers, no peering, no timers. It runs beside the scheduler's loop,
+so that neither its load nor its end can delay a run; if it ends, it is started again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from typing import TYPE_CHECKING, Any
+
+import kopf
+
+from workflow_schedules.api.names import GROUP, PLURAL_DEFINITION, PLURAL_SCHEDULE, VERSION
+
+if TYPE_CHECKING:
+    from workflow_schedules.handlers.feed import Feed
+
+log = logging.getLogger(__name__)
+
+RESTART_SECONDS = 2.0
+registry = kopf.OperatorRegistry()
+
+
+@kopf.on.event(GROUP, VERSION, PLURAL_SCHEDULE, registry=registry)
+async def schedule_changed(type: str | None, body: kopf.Body, memo: Any, **_: object) -> None:  # noqa: A002, ANN401
+    """Pass on a WorkflowSchedule."""
+    memo.feed.from_thread(memo.feed.schedule, type, body)
+
+
+@kopf.on.event(GROUP, VERSION, PLURAL_DEFINITION, registry=registry)
+async def definition_changed(type: str | None, body: kopf.Body, memo: Any, **_: object) -> None:  # noqa: A002, ANN401
+    """Pass on a WorkflowDefinition."""
+    memo.feed.from_thread(memo.feed.definition, type, body)
+
+
+@kopf.on.login(registry=registry)
+def login(**kwargs: Any) -> kopf.ConnectionInfo | None:  # noqa: ANN401
+    """Use the Pod's service account, or KUBECONFIG."""
+    return kopf.login_with_service_account(**kwargs) or kopf.login_with_kubeconfig(**kwargs)
+
+
+@kopf.on.startup(registry=registry)
+def configure(settings: kopf.OperatorSettings, **_: object) -> None:
+    """Watch and nothing else."""
+    settings.posting.enabled = False
+    settings.scanning.disabled = True
+    settings.watching.server_timeout = 25
+    settings.watching.client_timeout = 30
+    settings.watching.inactivity_timeout = 30
+    settings.networking.request_timeout = 15
+    settings.queueing.worker_limit = 100
+
+
+class Watches:
+    """kopf in a thread of its own."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="watches", daemon=True)
+
+    @property
+    def is_alive(self) -> bool:
+        """Tell whether the thread runs."""
+        return self._thread.is_alive()
+
+    def start(self) -> None:
+        """Start watching."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End watching; returns at once."""
+        self._stop.set()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                asyncio.run(self._watch())
+            except Exception:
+                log.exception("the watches ended, they are started again")
+            self._stop.wait(RESTART_SECONDS)
+
+    async def _watch(self) -> None:
+        await kopf.operator(
+            registry=registry,
+            memo=kopf.Memo(feed=self._feed),
+            standalone=True,
+            clusterwide=True,
+            stop_flag=self._stop,
+        )

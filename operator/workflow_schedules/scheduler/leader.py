@@ -1,0 +1,115 @@
+"""What leading means: read everything, then reconcile what is due until the Lease is lost or the process stops."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from workflow_schedules.cluster.errors import ClusterError
+from workflow_schedules.scheduler.definitions import DefinitionStatuses
+from workflow_schedules.scheduler.loop import Loop
+from workflow_schedules.scheduler.recovery import prove_fence, take_over
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from workflow_schedules.cluster.apply import Cluster
+    from workflow_schedules.cluster.fence import Fence
+    from workflow_schedules.scheduler.wakeups import WakeUps
+
+log = logging.getLogger(__name__)
+
+TAKE_OVER_RETRY_SECONDS = 1.0
+FENCE_PROOF_SECONDS = 3600.0
+
+
+class Leader:
+    """Schedules for as long as a fence lasts."""
+
+    def __init__(
+        self,
+        *,
+        cluster: Cluster,
+        wakeups: WakeUps,
+        note_epoch: Callable[[int], None],
+        has_jobs: Callable[[], bool],
+        drain_seconds: float,
+        workers: int,
+    ) -> None:
+        self._cluster = cluster
+        self._wakeups = wakeups
+        self._note_epoch = note_epoch
+        self._has_jobs = has_jobs
+        self._drain_seconds = drain_seconds
+        self._loop = Loop(cluster=cluster, wakeups=wakeups, workers=workers)
+        self._definitions = DefinitionStatuses(cluster)
+        self.is_leading = False
+
+    async def lead(self, fence: Fence, *, stop: asyncio.Event) -> None:
+        """Lead until `stop` is set and everything begun is finished, or until cancelled.
+
+        Raises:
+            LostLeaseError: this epoch may not write any more.
+        """
+        if not await self._take_over(fence, stop):
+            return
+        self.is_leading = True
+        helpers = [
+            asyncio.ensure_future(self._prove_fence(fence)),
+            asyncio.ensure_future(self._definitions.run(fence)),
+        ]
+        try:
+            work = asyncio.ensure_future(self._loop.run(fence, stop=stop))
+            await self._until_done(work, stop)
+        finally:
+            self.is_leading = False
+            for helper in helpers:
+                helper.cancel()
+            await asyncio.gather(*helpers, return_exceptions=True)
+
+    async def _until_done(self, work: asyncio.Future[None], stop: asyncio.Event) -> None:
+        stopping = asyncio.ensure_future(self._drain(stop, work))
+        try:
+            await asyncio.wait({work, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopping.cancel()
+            if not work.done():
+                work.cancel()
+                await asyncio.wait({work})
+        if not work.cancelled():
+            work.result()
+
+    async def _drain(self, stop: asyncio.Event, work: asyncio.Future[None]) -> None:
+        """After `stop`, give what was begun its time."""
+        await stop.wait()
+        self._wakeups.poke()
+        await asyncio.wait({work}, timeout=self._drain_seconds)
+
+    async def _take_over(self, fence: Fence, stop: asyncio.Event) -> bool:
+        while not stop.is_set():
+            fence.check()
+            try:
+                highest = await take_over(self._cluster, self._wakeups, lease=fence.writer.lease)
+            except ClusterError as error:
+                log.warning("could not read everything yet, it is tried again", extra={"error": error.message})
+            else:
+                self._note_epoch(highest)
+                if self._has_jobs():
+                    return True
+            await asyncio.sleep(TAKE_OVER_RETRY_SECONDS)
+        return False
+
+    async def _prove_fence(self, fence: Fence) -> None:
+        namespace = fence.writer.lease.partition("/")[0]
+        while True:
+            try:
+                if not await prove_fence(self._cluster, fence, namespace):
+                    log.error(
+                        "the policy workflow-schedules-fence is missing or does not refuse old epochs: apply the "
+                        "manifests; the other fences hold meanwhile",
+                        extra={"epoch": fence.writer.epoch},
+                    )
+            except ClusterError as error:
+                log.warning("the fence could not be proven", extra={"error": error.message})
+            await asyncio.sleep(FENCE_PROOF_SECONDS)

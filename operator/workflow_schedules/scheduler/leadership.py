@@ -1,0 +1,220 @@
+"""Hold the Lease, hand out the fence, and end everything before anybody else may lead.
+
+All deadlines are on the monotonic clock, counted from before the request that earned them; each call has a deadline of its
+own; every acquisition raises the epoch (P15, P16, P20). What a leader does is not its business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from workflow_schedules.cluster.errors import AlreadyExistsError, ClusterError, ConflictError, NotFoundError
+from workflow_schedules.cluster.fence import Fence, LostLeaseError
+from workflow_schedules.cluster.leases import LeaseRecord, create_lease, read_lease, replace_lease
+from workflow_schedules.core.lease import LeaseAction, SeenLease, judge_lease, next_epoch
+from workflow_schedules.core.model import Writer
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from workflow_schedules.cluster.client import Client
+    from workflow_schedules.core.model import ObjectRef
+    from workflow_schedules.scheduler.clock import Clock
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseTimes:
+    """How long a Lease lasts, in seconds.
+
+    Attributes:
+        duration_seconds: others wait this long after they last saw it change.
+        renew_deadline_seconds: its holder stops writing this long after its last renewal.
+        retry_seconds: pause between two tries to acquire or renew, and the limit of one call.
+    """
+
+    duration_seconds: float = 15.0
+    renew_deadline_seconds: float = 10.0
+    retry_seconds: float = 2.0
+
+
+class Elector:
+    """Acquires the Lease, keeps it, and calls the leader with a fence for as long as it lasts."""
+
+    def __init__(self, client: Client, lease: ObjectRef, *, identity: str, clock: Clock, times: LeaseTimes) -> None:
+        self._client = client
+        self._lease = lease
+        self._identity = identity
+        self._clock = clock
+        self._times = times
+        self._record: LeaseRecord | None = None
+        self._seen_at = 0.0
+        self._highest_known = 0
+        self.fence: Fence | None = None
+
+    async def run(
+        self, lead: Callable[[Fence], Awaitable[None]], *, stop: asyncio.Event, may_release: Callable[[], bool]
+    ) -> None:
+        """Lead whenever possible until `stop` is set; then let the leader finish, and release the Lease last.
+
+        Args:
+            lead: runs with a fence until cancelled, or until it has drained after `stop`.
+            stop: no acquisition is begun after it is set.
+            may_release: tells whether every write was answered or can't arrive any more (P15).
+        """
+        while not stop.is_set():
+            fence = await self._acquire(stop)
+            if fence is None:
+                return
+            self.fence = fence
+            try:
+                await self._keep(fence, lead)
+            except LostLeaseError as error:
+                log.warning("lost the Lease", extra={"error": str(error)})
+            finally:
+                is_held = self._clock.monotonic() < fence.valid_until
+                fence.revoke()
+                self.fence = None
+            if stop.is_set() and is_held and may_release():
+                await self._release()
+
+    def note_epoch(self, highest: int) -> None:
+        """Learn the highest epoch stored anywhere.
+
+        Raises:
+            LostLeaseError: it is not below the one held: the Lease was made anew, and is acquired again above it.
+
+        Source: contract R33, P16.
+        """
+        self._highest_known = max(self._highest_known, highest)
+        if self.fence is not None and highest > self.fence.writer.epoch:
+            raise LostLeaseError(
+                f"epoch {highest} is on record, above {self.fence.writer.epoch}: the Lease was made anew"
+            )
+
+    async def _acquire(self, stop: asyncio.Event) -> Fence | None:
+        while not stop.is_set():
+            try:
+                async with asyncio.timeout(self._times.retry_seconds):
+                    fence = await self._try_acquire()
+                if fence is not None:
+                    log.info("acquired the Lease", extra={"epoch": fence.writer.epoch, "identity": self._identity})
+                    return fence
+            except (ClusterError, TimeoutError) as error:
+                log.warning(
+                    "the Lease can't be read or written", extra={"lease": str(self._lease), "error": str(error)}
+                )
+            await _wait(stop, self._times.retry_seconds)
+        return None
+
+    async def _try_acquire(self) -> Fence | None:
+        record = await self._look()
+        seen = SeenLease(
+            holder=record.holder,
+            duration_seconds=record.duration_seconds,
+            unchanged_seconds=self._clock.monotonic() - self._seen_at,
+        )
+        if judge_lease(seen, identity=self._identity, is_leading=False) is not LeaseAction.ACQUIRE:
+            return None
+        begun_at, now = self._clock.monotonic(), self._clock.now()
+        wanted = replace(
+            record,
+            holder=self._identity,
+            transitions=next_epoch(lease_transitions=record.transitions, highest_known=self._highest_known),
+            duration_seconds=round(self._times.duration_seconds),
+            acquire_time=now,
+            renew_time=now,
+        )
+        namespace, name = self._lease.namespace, self._lease.name
+        try:
+            write = replace_lease if record.resource_version else create_lease
+            self._record = await write(self._client, namespace, name, wanted)
+        except (ConflictError, AlreadyExistsError):
+            return None
+        self._highest_known = wanted.transitions
+        writer = Writer(epoch=wanted.transitions, identity=self._identity, lease=str(self._lease))
+        return Fence(
+            writer=writer,
+            monotonic=self._clock.monotonic,
+            acquired_at=begun_at,
+            valid_until=begun_at + self._times.renew_deadline_seconds,
+        )
+
+    async def _look(self) -> LeaseRecord:
+        """Read the Lease, and note since when it has been as it is."""
+        try:
+            record = await read_lease(self._client, self._lease.namespace, self._lease.name)
+        except NotFoundError:
+            record = LeaseRecord(holder="", transitions=0, duration_seconds=0)
+        if self._record is None or record.resource_version != self._record.resource_version:
+            self._record, self._seen_at = record, self._clock.monotonic()
+        return record
+
+    async def _keep(self, fence: Fence, lead: Callable[[Fence], Awaitable[None]]) -> None:
+        """Renew while the leader works; end it and wait for its end when the Lease is lost."""
+        leader = asyncio.ensure_future(lead(fence))
+        try:
+            while not leader.done():
+                await asyncio.wait({leader}, timeout=self._times.retry_seconds)
+                if not leader.done():
+                    await self._renew(fence)
+                    fence.check()
+        finally:
+            if not leader.done():
+                fence.revoke()
+                leader.cancel()
+                await asyncio.wait({leader})
+        if not leader.cancelled():
+            leader.result()
+
+    async def _renew(self, fence: Fence) -> None:
+        record = self._record
+        if record is None:
+            raise LostLeaseError("the Lease was never read")
+        begun_at = self._clock.monotonic()
+        try:
+            async with asyncio.timeout(min(self._times.retry_seconds, max(0.0, fence.valid_until - begun_at))):
+                wanted = replace(record, renew_time=self._clock.now())
+                self._record = await replace_lease(self._client, self._lease.namespace, self._lease.name, wanted)
+        except (ConflictError, NotFoundError):
+            await self._check_holder(fence)
+        except (ClusterError, TimeoutError) as error:
+            log.warning("the Lease was not renewed, it is tried again", extra={"error": str(error)})
+        else:
+            fence.valid_until = begun_at + self._times.renew_deadline_seconds
+
+    async def _check_holder(self, fence: Fence) -> None:
+        """Find out who wrote the Lease meanwhile: an unanswered renewal of ours, or somebody else."""
+        try:
+            async with asyncio.timeout(self._times.retry_seconds):
+                record = await read_lease(self._client, self._lease.namespace, self._lease.name)
+        except NotFoundError as error:
+            raise LostLeaseError("the Lease was deleted") from error
+        except (ClusterError, TimeoutError):
+            return
+        if record.holder != self._identity or record.transitions != fence.writer.epoch:
+            raise LostLeaseError(f"held by {record.holder or 'nobody'}, epoch {record.transitions}")
+        self._record = record
+
+    async def _release(self) -> None:
+        if self._record is None:
+            return
+        try:
+            async with asyncio.timeout(self._times.retry_seconds):
+                wanted = replace(self._record, holder="", renew_time=self._clock.now())
+                await replace_lease(self._client, self._lease.namespace, self._lease.name, wanted)
+            log.info("released the Lease", extra={"lease": str(self._lease)})
+        except (ClusterError, TimeoutError) as error:
+            log.warning("the Lease was not released, it expires", extra={"error": str(error)})
+
+
+async def _wait(stop: asyncio.Event, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await stop.wait()
+    except TimeoutError:
+        pass

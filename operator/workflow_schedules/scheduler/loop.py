@@ -1,0 +1,92 @@
+"""Sleep until the earliest wake-up, then reconcile, several schedules at a time and each one only once at a time.
+
+One bad schedule never delays another (I9): what goes wrong with one is logged and tried again later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from workflow_schedules.cluster.fence import LostLeaseError
+from workflow_schedules.scheduler.projection import Projections
+from workflow_schedules.scheduler.reconcile import observe, reconcile
+
+if TYPE_CHECKING:
+    from workflow_schedules.cluster.apply import Cluster
+    from workflow_schedules.cluster.fence import Fence
+    from workflow_schedules.scheduler.wakeups import WakeUps
+
+log = logging.getLogger(__name__)
+
+WORKERS = 16
+LONGEST_SLEEP_SECONDS = 1.0  # the wall clock may be set at any time, so it is looked at again at least this often
+FAULT_PAUSE = timedelta(seconds=30)
+
+
+class Loop:
+    """Reconciles what is due while this process leads."""
+
+    def __init__(self, *, cluster: Cluster, wakeups: WakeUps, workers: int = WORKERS) -> None:
+        self._cluster = cluster
+        self._wakeups = wakeups
+        self._projections = Projections(cluster, is_busy=self._has_backlog)
+        self._workers = workers
+        self._busy: set[str] = set()
+        self._woken_while_busy: set[str] = set()
+
+    def _has_backlog(self) -> bool:
+        return len(self._busy) >= self._workers
+
+    async def run(self, fence: Fence, *, stop: asyncio.Event) -> None:
+        """Reconcile until `stop` is set; then begin nothing more, finish what was begun, and write what statuses wait.
+
+        Raises:
+            LostLeaseError: this epoch may not write any more.
+        """
+        self._busy.clear()
+        self._woken_while_busy.clear()
+        slots = asyncio.Semaphore(self._workers)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                while not stop.is_set():
+                    fence.check()
+                    for uid in self._wakeups.take_due(self._cluster.now()):
+                        if uid in self._busy:
+                            self._woken_while_busy.add(uid)
+                            continue
+                        await slots.acquire()
+                        if stop.is_set():
+                            break
+                        self._busy.add(uid)
+                        tasks.create_task(self._reconcile(uid, fence, slots))
+                    await self._wakeups.wait_changed(self._sleep_seconds())
+            await self._projections.flush(lambda uid: observe(uid, cluster=self._cluster, fence=fence), fence=fence)
+        except* LostLeaseError as group:
+            raise LostLeaseError(str(group.exceptions[0])) from group
+
+    def _sleep_seconds(self) -> float:
+        at = self._wakeups.next_at()
+        if at is None:
+            return LONGEST_SLEEP_SECONDS
+        return min(max((at - self._cluster.now()).total_seconds(), 0.0), LONGEST_SLEEP_SECONDS)
+
+    async def _reconcile(self, uid: str, fence: Fence, slots: asyncio.Semaphore) -> None:
+        try:
+            at = await reconcile(uid, cluster=self._cluster, projections=self._projections, fence=fence)
+        except LostLeaseError:
+            raise
+        except Exception:
+            # a fault of ours with one schedule: said loudly, and every other schedule goes on
+            log.exception("reconciling failed", extra={"schedule": uid})
+            at = self._cluster.now() + FAULT_PAUSE
+        finally:
+            self._busy.discard(uid)
+            slots.release()
+        if uid in self._woken_while_busy:
+            self._woken_while_busy.discard(uid)
+            self._wakeups.wake(uid)
+        elif at is not None:
+            self._wakeups.wake_at(uid, at)

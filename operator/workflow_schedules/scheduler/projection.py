@@ -1,0 +1,126 @@
+"""Keep the schedule's status true, late and merged: soon when idle, after the herd when busy, always at a clean stop.
+
+The status is a projection of the log: losing a write loses nothing, so many changes may become one. What it says is core's
+business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from workflow_schedules.cluster.errors import ClusterError, ConflictError, ForbiddenError, NotFoundError
+from workflow_schedules.core.log import open_runs
+from workflow_schedules.core.status import project
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from workflow_schedules.api.schedule import WorkflowScheduleStatus
+    from workflow_schedules.cluster.apply import Cluster
+    from workflow_schedules.cluster.fence import Fence
+    from workflow_schedules.core.model import Schedule, Snapshot
+
+log = logging.getLogger(__name__)
+
+ACKNOWLEDGE_AFTER = timedelta(milliseconds=100)  # people and `kubectl wait` look at observedGeneration
+AFTER_OUTCOME = timedelta(seconds=1)
+AFTER_ADMISSION = timedelta(seconds=5)  # a run that ends within this costs one write, not two
+WHEN_BUSY = timedelta(seconds=1)
+WRITERS_AT_STOP = 8
+_WRITER_FIELDS = ("fencing_epoch", "writer", "lease")
+
+
+class Projections:
+    """Writes statuses when they are due; one per schedule at a time, since the loop calls it per schedule."""
+
+    def __init__(self, cluster: Cluster, *, is_busy: Callable[[], bool]) -> None:
+        self._cluster = cluster
+        self._is_busy = is_busy
+        self._due: dict[str, datetime] = {}
+
+    async def keep(self, uid: str, snapshot: Snapshot, *, fence: Fence) -> datetime | None:
+        """Write the status if it is due and says something new.
+
+        Returns:
+            When to call again; None when there is nothing left to write.
+        """
+        schedule = snapshot.schedule
+        if schedule is None or schedule.is_deleting or not snapshot.is_log_read:
+            self._due.pop(uid, None)
+            return None
+        now = self._cluster.now()
+        due = self._due.get(uid)
+        wanted = now + _delay(snapshot, schedule)
+        if due is None or (due > now and wanted < due):
+            due = self._due[uid] = wanted
+        if due > now:
+            return due
+        if self._is_busy() and schedule.status is not None:
+            self._due[uid] = now + WHEN_BUSY
+            return self._due[uid]
+        return await self._write(uid, snapshot, schedule, fence)
+
+    async def flush(self, observe: Callable[[str], Snapshot], *, fence: Fence) -> None:
+        """Write everything that waits, for a clean stop."""
+        slots = asyncio.Semaphore(WRITERS_AT_STOP)
+
+        async def flush_one(uid: str) -> None:
+            async with slots:
+                snapshot = observe(uid)
+                if snapshot.schedule is not None and snapshot.is_log_read:
+                    await self._write(uid, snapshot, snapshot.schedule, fence)
+
+        await asyncio.gather(*(flush_one(uid) for uid in list(self._due)))
+
+    async def _write(self, uid: str, snapshot: Snapshot, schedule: Schedule, fence: Fence) -> datetime | None:
+        del self._due[uid]
+        memory = self._cluster.cache.log(uid)
+        wanted = project(
+            snapshot, schedule, recent=tuple(memory.recent), candidates=memory.held, now=self._cluster.now()
+        )
+        if _says_the_same(wanted, schedule.status):
+            return None
+        patch = _patch(schedule, wanted)
+        fence.check()
+        try:
+            answer = await self._cluster.client.patch_schedule_status(schedule.ref.namespace, schedule.ref.name, patch)
+            self._cluster.cache.put_schedule(answer)
+        except NotFoundError:
+            return None
+        except ClusterError as error:
+            return await self._try_later(uid, schedule, error)
+        return None
+
+    async def _try_later(self, uid: str, schedule: Schedule, error: ClusterError) -> datetime:
+        if isinstance(error, ConflictError):  # somebody edited it: their watch event brings what it is now
+            body = await self._cluster.client.get_schedule(schedule.ref.namespace, schedule.ref.name)
+            self._cluster.cache.put_schedule(body)
+        elif not (isinstance(error, ForbiddenError) and error.is_fence):
+            log.warning("a status was not written, it is tried again", extra={"schedule": uid, "error": error.message})
+        self._due[uid] = self._cluster.now() + max(WHEN_BUSY, timedelta(seconds=error.retry_after_seconds))
+        return self._due[uid]
+
+
+def _delay(snapshot: Snapshot, schedule: Schedule) -> timedelta:
+    if schedule.status is None or schedule.status.observed_generation != schedule.generation:
+        return ACKNOWLEDGE_AFTER
+    return AFTER_ADMISSION if open_runs(snapshot.runs) else AFTER_OUTCOME
+
+
+def _says_the_same(wanted: WorkflowScheduleStatus, stored: WorkflowScheduleStatus | None) -> bool:
+    """Tell whether only the writer would change: a takeover alone is no reason to write."""
+    if stored is None:
+        return False
+    return wanted.model_copy(update={name: getattr(stored, name) for name in _WRITER_FIELDS}) == stored
+
+
+def _patch(schedule: Schedule, wanted: WorkflowScheduleStatus) -> dict[str, Any]:
+    status: dict[str, Any] = wanted.wire()
+    gone = (schedule.status.wire().keys() if schedule.status else set()) - status.keys()
+    return {
+        "metadata": {"resourceVersion": schedule.resource_version},
+        "status": {**dict.fromkeys(gone), **status},
+    }

@@ -1,0 +1,51 @@
+"""Observe, decide, apply, until there is nothing more to do now: the file to read first.
+
+Each write is decided on what the one before taught, so a crash between any two of them is the same as a pause.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from workflow_schedules.cluster.apply import apply
+from workflow_schedules.core.decide import decide
+from workflow_schedules.core.runs import REQUEST_LIFE
+
+if TYPE_CHECKING:
+    from workflow_schedules.cluster.apply import Cluster
+    from workflow_schedules.cluster.fence import Fence
+    from workflow_schedules.core.model import Snapshot
+    from workflow_schedules.scheduler.projection import Projections
+
+
+async def reconcile(uid: str, *, cluster: Cluster, projections: Projections, fence: Fence) -> datetime | None:
+    """Do all that is to be done now about one schedule.
+
+    Returns:
+        When to look again if nothing happens; None for never.
+
+    Raises:
+        LostLeaseError: this epoch may not write any more.
+    """
+    while True:
+        snapshot = observe(uid, cluster=cluster, fence=fence)
+        plan = decide(snapshot, now=cluster.now())
+        if plan.step is None:
+            cluster.cache.log(uid).held = plan.candidates
+            status_at = await projections.keep(uid, snapshot, fence=fence)
+            return min(filter(None, (plan.next_wake_at, status_at)), default=None)
+        wait_seconds = await apply(cluster, plan.step, snapshot, fence=fence)
+        if wait_seconds > 0:
+            return cluster.now() + timedelta(seconds=wait_seconds)
+
+
+def observe(uid: str, *, cluster: Cluster, fence: Fence) -> Snapshot:
+    """Return everything known of a schedule at this moment."""
+    monotonic = cluster.monotonic()
+    return cluster.cache.snapshot(
+        uid,
+        writer=fence.writer,
+        since_acquired=timedelta(seconds=monotonic - fence.acquired_at),
+        answered_before=monotonic - REQUEST_LIFE.total_seconds(),
+    )
