@@ -5,6 +5,7 @@ Bytes in, bytes out: no kinds, no meaning of status codes, no retries of what ma
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
@@ -170,8 +171,11 @@ class AiohttpTransport:
                     if response.status == 401:
                         self._token.renew()
                     raise error_of(response.status, _lower(response.headers), await response.read())
-                async for line in _lines(response.content):
-                    yield line
+                try:
+                    async for line in _lines(response.content):
+                        yield line
+                finally:
+                    _abort(response)
         except _TRANSPORT_ERRORS as error:
             raise _unanswered(error) from error
 
@@ -179,6 +183,7 @@ class AiohttpTransport:
         """See ``Transport.close``."""
         await self._requests.close()
         await self._watches.close()
+        await asyncio.sleep(0)  # lets aborted connections end before the loop does
 
     def _url(self, path: str, query: Mapping[str, str] | None) -> URL:
         return URL(f"{self._base}{path}?{urlencode(query)}" if query else self._base + path, encoded=True)
@@ -235,6 +240,12 @@ async def _lines(content: aiohttp.StreamReader) -> AsyncGenerator[bytes, None]:
             rest = [start]
             if line:
                 yield line
+
+
+def _abort(response: aiohttp.ClientResponse) -> None:
+    """Drop the connection of a watch that is left early; a polite TLS shutdown would linger after ``close``."""
+    if response.connection is not None and response.connection.transport is not None:
+        response.connection.transport.abort()
 
 
 def _headers(token: str | None, content_type: str | None) -> dict[str, str]:

@@ -10,6 +10,7 @@ from workflow_schedules.cluster import wire
 from workflow_schedules.cluster.cache import RunMemory
 from workflow_schedules.cluster.errors import ForbiddenError, InvalidError
 from workflow_schedules.cluster.methods import DEFINITIONS, SCHEDULES
+from workflow_schedules.core.log import FORMAT
 
 if TYPE_CHECKING:
     from workflow_schedules.cluster.apply import Cluster
@@ -88,6 +89,8 @@ async def prove_fence(cluster: Cluster, fence: Fence, namespace: str) -> bool:
         "spec": {
             "scheduleRef": {"name": "fence-proof", "uid": "none"},
             "sequence": 0,
+            "format": FORMAT,
+            "generation": 1,
             "cause": str(Cause.SCHEDULED),
             "decision": str(Decision.BASELINE),
             "fencingEpoch": writer.epoch - 1,

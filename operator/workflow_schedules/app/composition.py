@@ -1,0 +1,93 @@
+"""All parts of the operator but the edge towards kopf and the kubelet, wired together once."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from workflow_schedules.api.names import LABEL_SCHEDULE_UID
+from workflow_schedules.cluster.apply import Cluster
+from workflow_schedules.cluster.cache import Cache
+from workflow_schedules.cluster.methods import JOBS
+from workflow_schedules.cluster.templates import Templates
+from workflow_schedules.cluster.watch import watch
+from workflow_schedules.handlers.feed import Feed
+from workflow_schedules.scheduler.leader import Leader
+from workflow_schedules.scheduler.leadership import Elector
+from workflow_schedules.scheduler.wakeups import WakeUps
+
+if TYPE_CHECKING:
+    from workflow_schedules.app.settings import Settings
+    from workflow_schedules.cluster.client import Client
+    from workflow_schedules.cluster.errors import ClusterError
+    from workflow_schedules.scheduler.clock import Clock
+
+log = logging.getLogger(__name__)
+
+
+class Operator:
+    """One process of the operator: a candidate that leads when it holds the Lease.
+
+    Attributes:
+        feed: where the watches of what people write end.
+    """
+
+    def __init__(self, settings: Settings, client: Client, *, clock: Clock, identity: str) -> None:
+        """Create it inside the running event loop."""
+        cache, wakeups = Cache(), WakeUps()
+        self._client = client
+        self._cluster = Cluster(
+            client=client, cache=cache, templates=Templates(client), now=clock.now, monotonic=clock.monotonic
+        )
+        self.feed = Feed(cache, wakeups, asyncio.get_running_loop())
+        self._elector = Elector(client, settings.lease, identity=identity, clock=clock, times=settings.lease_times)
+        self._leader = Leader(
+            cluster=self._cluster,
+            wakeups=wakeups,
+            note_epoch=self._elector.note_epoch,
+            has_jobs=lambda: self.feed.has_jobs,
+            drain_seconds=settings.drain_seconds,
+            workers=settings.workers,
+        )
+
+    @property
+    def is_ready(self) -> bool:
+        """Tell whether it knows enough to take over."""
+        return self.feed.has_jobs
+
+    @property
+    def is_leading(self) -> bool:
+        """Tell whether it schedules."""
+        return self._leader.is_leading
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Run until `stop` is set; then finish what was begun and release the Lease last.
+
+        Source: contract R33, R34.
+        """
+        jobs = asyncio.ensure_future(self._watch_jobs())
+        try:
+            await self._elector.run(
+                lambda fence: self._leader.lead(fence, stop=stop),
+                stop=stop,
+                may_release=self._cluster.is_everything_answered,
+            )
+        finally:
+            jobs.cancel()
+            await asyncio.gather(jobs, return_exceptions=True)
+
+    async def _watch_jobs(self) -> None:
+        await watch(
+            self._client,
+            JOBS,
+            label_selector=LABEL_SCHEDULE_UID,
+            on_list=self.feed.jobs,
+            on_event=self.feed.job,
+            on_error=_say_error,
+            slim=self.feed.slim_job,
+        )
+
+
+def _say_error(error: ClusterError) -> None:
+    log.warning("the watch of Jobs was interrupted, it goes on", extra={"error": error.message})
