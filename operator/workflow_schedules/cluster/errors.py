@@ -12,7 +12,8 @@ The only place that knows status codes. Nothing here decides what to do about an
     │   ├── ConflictError        409 otherwise: resourceVersion or UID differ
     │   ├── GoneError            410: a resourceVersion or continue token too old
     │   └── ThrottledError       429: retry_after_seconds
-    └── UnansweredError          time-out, reset, any 5xx, a body that isn't JSON: a write may or may not have happened
+    └── UnansweredError          time-out, reset, any 5xx, a body that isn't JSON: a write may or may not have happened;
+                                 also a 404 that names no object: then the kind isn't served, and nobody knows what is there
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ class ForbiddenError(RefusedError):
 
 
 class NotFoundError(RefusedError):
-    """No such object, kind or namespace."""
+    """No such object or namespace; never said of a kind that isn't served, which would pass for a free name."""
 
 
 class AlreadyExistsError(RefusedError):
@@ -164,6 +165,8 @@ def _error(code: int, status: Mapping[str, Any], retry_after_seconds: float) -> 
     message = str(status.get("message") or f"the API server answered {code}")[:_MESSAGE_LIMIT]
     reason = str(status.get("reason") or "")
     kind = _kind(code, reason, message)
+    if kind is NotFoundError and not details.get("name"):
+        kind, reason = UnansweredError, "NotServed"
     patience = retry_after_seconds or _seconds(details.get("retryAfterSeconds"))
     if kind is ThrottledError and not patience:
         patience = RETRY_AFTER_DEFAULT_SECONDS

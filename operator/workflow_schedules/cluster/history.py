@@ -9,6 +9,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from workflow_schedules.api import names
+from workflow_schedules.api.occurrence import Cause
 from workflow_schedules.cluster import wire
 from workflow_schedules.cluster.cache import RunMemory
 from workflow_schedules.cluster.errors import NotFoundError
@@ -86,10 +87,14 @@ async def _walk(client: Client, schedule: Schedule, head: Record | None) -> Reco
 async def _newest_by_list(client: Client, schedule: Schedule) -> Record | None:
     """Find the head without a status: by a consistent LIST, since records below it may be gone (P8)."""
     newest: Record | None = None
-    selector = f"{names.LABEL_SCHEDULE_UID}={schedule.uid},{names.LABEL_CAUSE}=Scheduled"
-    async for page in client.list_occurrences(namespace=schedule.ref.namespace, label_selector=selector):
+    pages = client.list_occurrences(
+        namespace=schedule.ref.namespace,
+        label_selector=f"{names.LABEL_SCHEDULE_UID}={schedule.uid}",
+        field_selector=f"spec.cause={Cause.SCHEDULED}",  # requests of users may carry any label
+    )
+    async for page in pages:
         for item in page.items:
-            record = _checked(schedule, wire.record_of(item))
+            record = _read(schedule, item)
             if newest is None or record.number > newest.number:
                 newest = record
     return newest
@@ -117,6 +122,10 @@ async def _get(client: Client, schedule: Schedule, number: int) -> Record | None
         body = await client.get_occurrence(schedule.ref.namespace, _name(schedule, number))
     except NotFoundError:
         return None
+    return _read(schedule, body)
+
+
+def _read(schedule: Schedule, body: wire.Json) -> Record:
     try:
         return _checked(schedule, wire.record_of(body))
     except wire.NotARecordError as error:

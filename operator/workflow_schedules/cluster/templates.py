@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ class Templates:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._known: dict[tuple[str, str], Template] = {}
+        self._locks: dict[tuple[str, str], asyncio.Lock] = {}
 
     async def pin(self, namespace: str, template: Template) -> None:
         """Make sure that a template is pinned; costs a request only the first time.
@@ -33,8 +35,15 @@ class Templates:
 
         Source: contract R22.
         """
-        if (namespace, template.hash) in self._known:
+        key = (namespace, template.hash)
+        if key in self._known:
             return
+        async with self._locks.setdefault(key, asyncio.Lock()):  # a herd shares one template: one request, not one each
+            if key not in self._known:
+                await self._create(namespace, template)
+        self._locks.pop(key, None)
+
+    async def _create(self, namespace: str, template: Template) -> None:
         body = {
             "apiVersion": "apps/v1",
             "kind": "ControllerRevision",

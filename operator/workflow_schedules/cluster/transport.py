@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Protocol
 from urllib.parse import urlencode
 
@@ -186,7 +187,12 @@ class AiohttpTransport:
         await asyncio.sleep(0)  # lets aborted connections end before the loop does
 
     def _url(self, path: str, query: Mapping[str, str] | None) -> URL:
-        return URL(f"{self._base}{path}?{urlencode(query)}" if query else self._base + path, encoded=True)
+        return URL(f"{self._base}{path}?{_encoded(tuple(query.items()))}" if query else self._base + path, encoded=True)
+
+
+@lru_cache(maxsize=64)
+def _encoded(query: tuple[tuple[str, str], ...]) -> str:
+    return urlencode(query)
 
 
 class _Token:

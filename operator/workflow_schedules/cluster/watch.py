@@ -159,7 +159,7 @@ class _Watch:
             kind, body = event["type"], event["object"]
             if kind == "ERROR":
                 raise error_of_status(body)
-            resource_version = body["metadata"]["resourceVersion"]
+            resource_version = str(body["metadata"]["resourceVersion"])
         except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
             raise UnansweredError("a line of the watch makes no sense", reason="Undecodable") from error
         if _is_older(resource_version, self._resource_version):

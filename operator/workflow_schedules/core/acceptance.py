@@ -11,7 +11,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from workflow_schedules.api.schedule import ConcurrencyPolicy
-from workflow_schedules.core.due_times import InvalidTriggerError, Trigger, parse_cron, parse_one_shot
+from workflow_schedules.core.due_times import parse_cron
+from workflow_schedules.core.triggers import InvalidTriggerError, Trigger, parse_one_shot
 
 if TYPE_CHECKING:
     from workflow_schedules.api.schedule import WorkflowScheduleSpec

@@ -66,7 +66,7 @@ def read(expression: str) -> CronText:
 
     Source: contract R5.
     """
-    if not expression.isascii() or "\0" in expression:
+    if re.search(r"[^\t -~]", expression):
         raise CronTextError("only ASCII is read: separate the fields with ordinary blanks and write digits 0-9")
     _refuse_foreign_dialects(expression)
     fields = expression.lower().split()
@@ -77,6 +77,7 @@ def read(expression: str) -> CronText:
     texts = [
         ",".join(_item(field, item) for item in text.split(",")) for field, text in zip(FIELDS, fields, strict=True)
     ]
+    _refuse_mixtures(fields[2], fields[4])
     nearest = re.fullmatch(r"(\d+)w|w(\d+)", fields[2])
     return CronText(
         normalised=" ".join(texts),
@@ -100,12 +101,25 @@ def _refuse_foreign_dialects(expression: str) -> None:
         raise CronTextError("'?' is not read: write '*'")
 
 
+def _refuse_mixtures(days: str, weekdays: str) -> None:
+    """Refuse lists of which croniter would silently drop a part."""
+    if "w" in days and "," in days:
+        raise CronTextError(f"day-of-month: {days!r} lists a nearest working day: write one alone, such as 15W")
+    special = [re.search(r"#|^l", item) is not None for item in weekdays.split(",")]
+    if any(special) and not all(special):
+        raise CronTextError(
+            f"day-of-week: {weekdays!r} mixes weekdays with nth ones: write only one kind, such as 1,5 or 1#2,5#2"
+        )
+
+
 def _item(field: Field, item: str) -> str:
     if re.search(r"(?<![a-z])[hr](?![a-z])", item):
         raise CronTextError(
             f"{field.name}: {item!r} is hashed or random: write a number, or use spec.maxJitterSeconds to spread starts"
         )
-    if item == "*" or re.fullmatch(r"\d+", item):
+    if re.fullmatch(r"\d+", item):
+        return str(_value(field, item, item))
+    if item == "*":
         return item
     if stepped := re.fullmatch(r"([^/]+)/(\d+)", item):
         return _stepped(field, item, stepped[1], stepped[2])
@@ -121,7 +135,7 @@ def _item(field: Field, item: str) -> str:
 def _is_special(field: Field, item: str) -> bool:
     match field.name:
         case "day-of-month":
-            return re.fullmatch(r"l|\d+w|w\d+", item) is not None
+            return re.fullmatch(r"l|0*([1-9]|[12]\d|3[01])w|w0*([1-9]|[12]\d|3[01])", item) is not None
         case "day-of-week":
             return re.fullmatch(r"l[0-7]|([0-7]|sun|mon|tue|wed|thu|fri|sat)#[1-5]", item) is not None
         case _:
@@ -163,7 +177,9 @@ def _value(field: Field, item: str, text: str) -> int:
     if value is None and re.fullmatch(r"\d+", text):
         value = int(text)
     if value is None or not field.low <= value <= field.high:
-        raise CronTextError(f"{field.name}: {text!r} in {item!r} is not within {field.low}-{field.high}")
+        where = "" if text == item else f" in {item!r}"
+        named = " or a name such as " + next(iter(_NAMES[field.name])) if field.name in _NAMES else ""
+        raise CronTextError(f"{field.name}: {text!r}{where} is not read: write a number {field.low}-{field.high}{named}")
     return value
 
 

@@ -7,11 +7,7 @@ day fields join with OR when both are restricted. Nothing else may import cronit
 
 from __future__ import annotations
 
-import calendar
-import re
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -19,71 +15,21 @@ from croniter import CroniterError, croniter
 
 from workflow_schedules.core import cron_text, zones
 from workflow_schedules.core.cron_text import CronTextError
-from workflow_schedules.core.zones import LAST_SECOND, Stretch, UnknownTimeZoneError, to_seconds, to_utc
+from workflow_schedules.core.triggers import (
+    CronTrigger,
+    InvalidTriggerError,
+    OneShotTrigger,
+    Trigger,
+    matching_days,
+)
+from workflow_schedules.core.zones import FIRST_SECOND, LAST_SECOND, Stretch, UnknownTimeZoneError, to_seconds, to_utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from datetime import datetime
 
 _DAY = 86400
 _LENGTH = range(9, 121)
-
-
-class InvalidTriggerError(ValueError):
-    """A trigger that can't be used; the message names the field, the value and what would do.
-
-    Attributes:
-        field: path below ``spec``.
-        reason: CamelCase cause for the `Accepted` condition.
-    """
-
-    def __init__(self, *, field: str, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.field = field
-        self.reason = reason
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CronTrigger:
-    """A parsed cron expression in its zone; hashed by identity, shared by (expression, zone).
-
-    Attributes:
-        minutes: minutes of the hour, ascending.
-        hours: hours of the day, ascending.
-        days: days of the month; empty when unrestricted.
-        months: months of the year.
-        weekdays: weekdays, 0 is Sunday; empty when unrestricted.
-        last_day: the day field names the last day of the month (``L``).
-        nearest_weekday: day whose nearest working day is meant (``15W``), or None.
-        nth_weekdays: (weekday, n) pairs of ``5#3``; n is -1 for the last one (``L5``).
-    """
-
-    expression: str
-    zone_name: str
-    minutes: tuple[int, ...]
-    hours: tuple[int, ...]
-    months: frozenset[int]
-    days: frozenset[int]
-    last_day: bool
-    nearest_weekday: int | None
-    days_restricted: bool
-    weekdays: frozenset[int]
-    nth_weekdays: frozenset[tuple[int, int]]
-    weekdays_restricted: bool
-
-    @property
-    def is_every_hour(self) -> bool:
-        """Tell whether the hour field admits all 24 hours: then nothing is made up for a gap."""
-        return len(self.hours) == 24
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OneShotTrigger:
-    """One instant, in UTC seconds since 1970."""
-
-    instant: int
-
-
-Trigger = CronTrigger | OneShotTrigger
 
 
 @lru_cache(maxsize=16384)
@@ -125,7 +71,7 @@ def parse_cron(expression: str, zone_name: str) -> CronTrigger:
         nth_weekdays=frozenset((int(weekday), -1 if n == "l" else int(n)) for weekday, ns in nth.items() for n in ns),
         weekdays_restricted=text.restricted_weekdays,
     )
-    if not any(_matching_days(trigger, 2000 + year, month) for year in range(28) for month in trigger.months):
+    if not any(matching_days(trigger, 2000 + year, month) for year in range(28) for month in trigger.months):
         raise _invalid_cron(
             expression, "no such date exists in any year: name a day that its months have", reason="NeverMatches"
         )
@@ -144,48 +90,23 @@ def _numbers(expanded: Sequence[int | str], low: int, high: int) -> tuple[int, .
     return tuple(sorted({int(value) for value in expanded if isinstance(value, int)}))
 
 
-def parse_one_shot(text: str) -> OneShotTrigger:
-    """Parse an RFC 3339 instant with an explicit offset.
-
-    Raises:
-        InvalidTriggerError: no offset, no such date or second, or beyond the calendar.
-
-    Source: contract R7.
-    """
-    hint = "write an RFC 3339 time with an offset, for example 2026-09-08T12:00:00Z"
-    pattern = r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)"
-    if not re.fullmatch(pattern, text, re.ASCII):
-        raise InvalidTriggerError(
-            field="runOnceTime", reason="InvalidSchedule", message=f"spec.runOnceTime: {text!r} is no instant; {hint}"
-        )
-    try:
-        seconds = to_seconds(datetime.fromisoformat(text.upper()).astimezone(UTC))
-    except (ValueError, OverflowError) as error:
-        raise InvalidTriggerError(
-            field="runOnceTime",
-            reason="InvalidSchedule",
-            message=f"spec.runOnceTime: {text!r} does not exist ({error}); {hint}",
-        ) from error
-    return OneShotTrigger(instant=seconds)
-
-
 def due_times(trigger: Trigger, *, after: datetime, until: datetime) -> Iterator[datetime]:
     """Yield scheduled times in ``(after, until]``, oldest first, as aware UTC.
 
     Source: contract R5, R6.
     """
-    return map(to_utc, _ascending(trigger, to_seconds(after), min(to_seconds(until), LAST_SECOND)))
+    return map(to_utc, _ascending(trigger, *_bounds(after, until)))
 
 
 def next_due_time(trigger: Trigger, *, after: datetime) -> datetime | None:
     """Return the first scheduled time after `after`, or None when the calendar has no more."""
-    found = next(_ascending(trigger, to_seconds(after), LAST_SECOND), None)
+    found = next(_ascending(trigger, max(to_seconds(after), FIRST_SECOND - 1), LAST_SECOND), None)
     return None if found is None else to_utc(found)
 
 
 def newest_due_times(trigger: Trigger, *, after: datetime, until: datetime) -> Iterator[datetime]:
     """Yield scheduled times in ``(after, until]``, newest first, found backwards."""
-    return map(to_utc, _descending(trigger, to_seconds(after), min(to_seconds(until), LAST_SECOND)))
+    return map(to_utc, _descending(trigger, *_bounds(after, until)))
 
 
 def latest_due_time(trigger: Trigger, *, after: datetime, until: datetime) -> datetime | None:
@@ -198,10 +119,14 @@ def count_due_times(trigger: Trigger, *, after: datetime, until: datetime) -> in
 
     Source: contract R17.
     """
-    low, high = to_seconds(after), min(to_seconds(until), LAST_SECOND)
+    low, high = _bounds(after, until)
     if isinstance(trigger, OneShotTrigger):
         return int(low < trigger.instant <= high)
     return sum(_count_in(trigger, stretch, low, high) for stretch in _stretches(trigger, low, high))
+
+
+def _bounds(after: datetime, until: datetime) -> tuple[int, int]:
+    return max(to_seconds(after), FIRST_SECOND - 1), min(to_seconds(until), LAST_SECOND)
 
 
 def _ascending(trigger: Trigger, low: int, high: int) -> Iterator[int]:
@@ -272,7 +197,7 @@ def _count_in(trigger: CronTrigger, stretch: Stretch, low: int, high: int) -> in
     last = min(stretch.end - 1, high) + stretch.offset
     moved = _moved_out_of_gap(trigger, stretch, low, high)
     total = int(moved is not None)
-    if moved is not None and first == moved + stretch.offset and _matches_wall(trigger, first):
+    if moved is not None and _matches_wall(trigger, moved + stretch.offset):
         total -= 1  # the moved and the genuine time are one instant
     for day in range(first // _DAY, last // _DAY + 1):
         if _matches_day(trigger, day):
@@ -312,58 +237,11 @@ def _matches_wall(trigger: CronTrigger, wall: int) -> bool:
 
 def _matches_day(trigger: CronTrigger, day: int) -> bool:
     date = to_utc(day * _DAY)
-    return date.day in _matching_days(trigger, date.year, date.month)
+    return date.day in matching_days(trigger, date.year, date.month)
 
 
 def _has_matching_day_near(trigger: CronTrigger, year: int, month: int) -> bool:
     """Tell whether a UTC month can hold an instant: its local dates reach into both neighbours (offsets, day-long gaps)."""
     around = ((year - (month == 1), (month - 2) % 12 + 1), (year, month), (year + month // 12, month % 12 + 1))
-    before, here, behind = (_matching_days(trigger, y, m) if 1 <= y <= 9999 else frozenset() for y, m in around)
+    before, here, behind = (matching_days(trigger, y, m) if 1 <= y <= 9999 else frozenset() for y, m in around)
     return bool(here) or any(day > 25 for day in before) or any(day < 5 for day in behind)
-
-
-@lru_cache(maxsize=65536)
-def _matching_days(trigger: CronTrigger, year: int, month: int) -> frozenset[int]:
-    if month not in trigger.months:
-        return frozenset()
-    last = calendar.monthrange(year, month)[1]
-    by_day = _days_of_month(trigger, year, month, last)
-    by_weekday = _days_by_weekday(trigger, year, month, last)
-    match trigger.days_restricted, trigger.weekdays_restricted:
-        case True, True:
-            return by_day | by_weekday
-        case True, False:
-            return by_day
-        case False, True:
-            return by_weekday
-        case _:
-            return frozenset(range(1, last + 1))
-
-
-def _days_of_month(trigger: CronTrigger, year: int, month: int, last: int) -> frozenset[int]:
-    found = {day for day in trigger.days if day <= last}
-    if trigger.last_day:
-        found.add(last)
-    if trigger.nearest_weekday is not None:
-        found.add(_nearest_working_day(year, month, min(trigger.nearest_weekday, last), last))
-    return frozenset(found)
-
-
-def _nearest_working_day(year: int, month: int, day: int, last: int) -> int:
-    match calendar.weekday(year, month, day):
-        case 5:
-            return day - 1 if day > 1 else day + 2
-        case 6:
-            return day + 1 if day < last else day - 2
-        case _:
-            return day
-
-
-def _days_by_weekday(trigger: CronTrigger, year: int, month: int, last: int) -> frozenset[int]:
-    first = (calendar.weekday(year, month, 1) + 1) % 7  # 0 is Sunday
-    found = {day for day in range(1, last + 1) if (first + day - 1) % 7 in trigger.weekdays}
-    for weekday, nth in trigger.nth_weekdays:
-        days = [day for day in range(1, last + 1) if (first + day - 1) % 7 == weekday]
-        if nth == -1 or nth <= len(days):
-            found.add(days[-1] if nth == -1 else days[nth - 1])
-    return frozenset(found)

@@ -13,7 +13,7 @@ from workflow_schedules.core.due_times import count_due_times, latest_due_time, 
 
 if TYPE_CHECKING:
     from workflow_schedules.api.schedule import WorkflowScheduleSpec
-    from workflow_schedules.core.due_times import Trigger
+    from workflow_schedules.core.triggers import Trigger
 
 DEFAULT_SKIP_DEADLINE = timedelta(seconds=60)
 

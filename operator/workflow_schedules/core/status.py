@@ -17,7 +17,8 @@ from workflow_schedules.api.schedule import (
 from workflow_schedules.core import log
 from workflow_schedules.core.acceptance import Accepted, Refusal, accept
 from workflow_schedules.core.decide import first_watermark, hold_reason, state_of
-from workflow_schedules.core.due_times import OneShotTrigger, due_times
+from workflow_schedules.core.due_times import due_times
+from workflow_schedules.core.triggers import OneShotTrigger
 from workflow_schedules.core.zones import LAST_SECOND, to_utc
 
 if TYPE_CHECKING:

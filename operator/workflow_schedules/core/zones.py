@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 
 TZDATA_VERSION: str = tzdata.IANA_VERSION
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_PROBE_SECONDS = 6 * 3600  # no zone of tzdata has two changes closer than this (held by a test)
+_PROBE_SECONDS = 6 * 86400  # no zone of tzdata has two changes closer than this (held by a test)
 _PLACEHOLDERS = frozenset(
     {"Factory", "localtime", "posixrules"}
 )  # host-dependent or meaningless, though some are listed
-LAST_SECOND = int((datetime(9999, 12, 31, tzinfo=UTC) - _EPOCH).total_seconds())  # a day short: every offset still fits
+# the calendar is a day short at both ends, so that every offset still fits
+FIRST_SECOND = int((datetime(1, 1, 2, tzinfo=UTC) - _EPOCH).total_seconds())
+LAST_SECOND = int((datetime(9999, 12, 31, tzinfo=UTC) - _EPOCH).total_seconds())
 
 
 class UnknownTimeZoneError(ValueError):
@@ -96,7 +98,7 @@ def stretches(zone: ZoneInfo, *, year: int, month: int) -> tuple[Stretch, ...]:
 @lru_cache(maxsize=65536)
 def _month_stretches(name: str, year: int, month: int) -> tuple[Stretch, ...]:
     zone = load_zone(name)
-    begin = to_seconds(datetime(year, month, 1, tzinfo=UTC))
+    begin = max(to_seconds(datetime(year, month, 1, tzinfo=UTC)), FIRST_SECOND)
     end = (
         to_seconds(datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC))
         if (year, month) != (9999, 12)
@@ -111,7 +113,7 @@ def _month_stretches(name: str, year: int, month: int) -> tuple[Stretch, ...]:
 
 def _split(zone: ZoneInfo, begin: int, end: int) -> Iterator[Stretch]:
     offset = offset_at(zone, begin)
-    previous = offset_at(zone, begin - 1) if begin > _first_second() else offset
+    previous = offset_at(zone, begin - 1) if begin > FIRST_SECOND else offset
     for probe in range(begin, end, _PROBE_SECONDS):
         last = min(probe + _PROBE_SECONDS, end) - 1
         if offset_at(zone, last) != offset:
@@ -119,10 +121,6 @@ def _split(zone: ZoneInfo, begin: int, end: int) -> Iterator[Stretch]:
             yield Stretch(begin=begin, end=change, offset=offset, previous_offset=previous)
             begin, previous, offset = change, offset, offset_at(zone, change)
     yield Stretch(begin=begin, end=end, offset=offset, previous_offset=previous)
-
-
-def _first_second() -> int:
-    return to_seconds(datetime(1, 1, 2, tzinfo=UTC))
 
 
 def _first_second_of_other_offset(zone: ZoneInfo, low: int, high: int, offset: int) -> int:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from workflow_schedules.api import names
 from workflow_schedules.api.occurrence import FINAL_OUTCOMES, Cause, Decision
 from workflow_schedules.cluster import wire
 from workflow_schedules.cluster.cache import RunMemory
 from workflow_schedules.cluster.errors import ForbiddenError, InvalidError
 from workflow_schedules.cluster.methods import DEFINITIONS, SCHEDULES
+from workflow_schedules.core.job import labels
 from workflow_schedules.core.log import FORMAT
 
 if TYPE_CHECKING:
@@ -83,9 +85,13 @@ async def prove_fence(cluster: Cluster, fence: Fence, namespace: str) -> bool:
     """
     writer = fence.writer
     body = {
-        "apiVersion": "workflow-schedules.dev/v1alpha1",
-        "kind": "ScheduleOccurrence",
-        "metadata": {"name": "fence-proof-00000000-000000000", "namespace": namespace},
+        "apiVersion": names.API_VERSION,
+        "kind": names.KIND_OCCURRENCE,
+        "metadata": {
+            "name": names.record_name("fence-proof", "none", 0),
+            "namespace": namespace,
+            "labels": labels("fence-proof", "none", str(Cause.SCHEDULED), None),
+        },
         "spec": {
             "scheduleRef": {"name": "fence-proof", "uid": "none"},
             "sequence": 0,

@@ -1,0 +1,145 @@
+"""The operator as a process of its own beside a control plane, with its ServiceAccount's rights and no others."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+import urllib.request
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from controlplane_lib import ports
+from controlplane_lib.console import RemedyError, tail
+from controlplane_lib.paths import REPOSITORY
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+    from types import TracebackType
+
+    from controlplane_lib.api import ControlPlane
+
+NAMESPACE = "workflow-schedules-system"
+ACCOUNT = "workflow-schedules"
+
+
+def operator_kubeconfig(plane: ControlPlane, path: Path) -> Path:
+    """Write a kubeconfig of the operator's ServiceAccount to `path`, readable by nobody else."""
+    token = plane.kubectl("create", "token", ACCOUNT, "-n", NAMESPACE, "--duration=24h").stdout
+    config = json.loads(plane.kubectl("config", "view", "--raw", "--flatten", "--minify", "-o", "json").stdout)
+    config["users"] = [{"name": ACCOUNT, "user": {"token": token.strip()}}]
+    config["contexts"][0]["context"] |= {"user": ACCOUNT, "namespace": NAMESPACE}
+    path.touch(0o600)
+    path.write_text(json.dumps(config))
+    return path
+
+
+class OperatorProcess:
+    """Runs from entry to exit; its log is `folder/NAME.log`.
+
+    Args:
+        plane: what it works on.
+        folder: where its kubeconfig and log go.
+        name: of this one, where there are several.
+        environment: settings beside its defaults.
+    """
+
+    def __init__(
+        self, plane: ControlPlane, folder: Path, *, name: str = "operator", environment: Mapping[str, str] | None = None
+    ) -> None:
+        self._plane = plane
+        self._folder = folder
+        self._name = name
+        self._environment = dict(environment or {})
+        self._process: subprocess.Popen[bytes] | None = None
+        self._port = 0
+
+    def __enter__(self) -> OperatorProcess:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def log(self) -> Path:
+        return self._folder / f"{self._name}.log"
+
+    @property
+    def pid(self) -> int:
+        assert self._process, "not started"
+        return self._process.pid
+
+    @property
+    def has_ended(self) -> bool:
+        return self._process is None or self._process.poll() is not None
+
+    def start(self) -> None:
+        """Start it, again if it has ended."""
+        kubeconfig = self._folder / f"{self._name}.kubeconfig"
+        if not kubeconfig.exists():
+            operator_kubeconfig(self._plane, kubeconfig)
+        self._port = ports.free_ports(1)[0]
+        environment = {
+            "WORKFLOW_SCHEDULES_LOG_FORM": "plain",
+            "WORKFLOW_SCHEDULES_PROBE_PORT": str(self._port),
+            **self._environment,
+        }
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [str(REPOSITORY / ".venv" / "bin" / "workflow-schedules")],
+                env={**os.environ, "KUBECONFIG": str(kubeconfig), **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def wait_ready(self, *, seconds: float = 30.0) -> None:
+        """Wait until it says that it is ready.
+
+        Raises:
+            RemedyError: it ends, or is not ready in time.
+        """
+        until = time.monotonic() + seconds
+        while not self._is_ready():
+            if self.has_ended or time.monotonic() > until:
+                raise RemedyError(f"the operator does not start:\n{self.last_words()}", remedy="mend what it says")
+            time.sleep(0.1)
+
+    def _is_ready(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/readyz", timeout=1) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False
+
+    def kill(self) -> None:
+        """End it like a crash of its machine (kill -9)."""
+        self._send(signal.SIGKILL)
+        if self._process is not None:
+            self._process.wait()
+
+    def stop(self, *, seconds: float = 40.0) -> None:
+        """Ask it to end (SIGTERM), and kill it if it does not in time."""
+        self._send(signal.SIGTERM)
+        if self._process is not None:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(seconds)
+            self.kill()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send it any signal, such as SIGSTOP."""
+        self._send(number)
+
+    def _send(self, number: signal.Signals) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(number)
+
+    def last_words(self) -> str:
+        return tail(self.log.read_text(errors="replace")) if self.log.exists() else ""

@@ -1,0 +1,158 @@
+"""What a trigger is: the parsed calendar of a schedule, the days it names, and its one-shot form.
+
+Zones, wall-clock times and instants are due_times' business, and so is croniter.
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+
+from workflow_schedules.core.zones import LAST_SECOND, to_seconds
+
+
+class InvalidTriggerError(ValueError):
+    """A trigger that can't be used; the message names the field, the value and what would do.
+
+    Attributes:
+        field: path below ``spec``.
+        reason: CamelCase cause for the `Accepted` condition.
+    """
+
+    def __init__(self, *, field: str, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CronTrigger:
+    """A parsed cron expression in its zone; hashed by identity, shared by (expression, zone).
+
+    Attributes:
+        minutes: minutes of the hour, ascending.
+        hours: hours of the day, ascending.
+        days: days of the month.
+        months: months of the year.
+        weekdays: weekdays, 0 is Sunday.
+        last_day: the day field names the last day of the month (``L``).
+        nearest_weekday: day whose nearest working day is meant (``15W``), or None.
+        days_restricted: the day field is not a bare ``*``.
+        nth_weekdays: (weekday, n) pairs of ``5#3``; n is -1 for the last one (``L5``).
+        weekdays_restricted: the weekday field is not a bare ``*``.
+    """
+
+    expression: str
+    zone_name: str
+    minutes: tuple[int, ...]
+    hours: tuple[int, ...]
+    months: frozenset[int]
+    days: frozenset[int]
+    last_day: bool
+    nearest_weekday: int | None
+    days_restricted: bool
+    weekdays: frozenset[int]
+    nth_weekdays: frozenset[tuple[int, int]]
+    weekdays_restricted: bool
+
+    @property
+    def is_every_hour(self) -> bool:
+        """Tell whether the hour field admits all 24 hours: then nothing is made up for a gap."""
+        return len(self.hours) == 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneShotTrigger:
+    """One instant, in UTC seconds since 1970."""
+
+    instant: int
+
+
+Trigger = CronTrigger | OneShotTrigger
+
+
+def parse_one_shot(text: str) -> OneShotTrigger:
+    """Parse an RFC 3339 instant with an explicit offset.
+
+    Raises:
+        InvalidTriggerError: no offset, no such date or second, or beyond the calendar.
+
+    Source: contract R7.
+    """
+    hint = "write an RFC 3339 time with an offset, for example 2026-09-08T12:00:00Z"
+    pattern = r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)"
+    if not re.fullmatch(pattern, text, re.ASCII):
+        raise InvalidTriggerError(
+            field="runOnceTime", reason="InvalidSchedule", message=f"spec.runOnceTime: {text!r} is no instant; {hint}"
+        )
+    try:
+        seconds = to_seconds(datetime.fromisoformat(text.upper()).astimezone(UTC))
+    except (ValueError, OverflowError) as error:
+        raise InvalidTriggerError(
+            field="runOnceTime",
+            reason="InvalidSchedule",
+            message=f"spec.runOnceTime: {text!r} does not exist ({error}); {hint}",
+        ) from error
+    if seconds > LAST_SECOND:
+        raise InvalidTriggerError(
+            field="runOnceTime",
+            reason="InvalidSchedule",
+            message=f"spec.runOnceTime: {text!r} is beyond the calendar; write a time before 9999-12-31T00:00:00Z",
+        )
+    return OneShotTrigger(instant=seconds)
+
+
+@lru_cache(maxsize=65536)
+def matching_days(trigger: CronTrigger, year: int, month: int) -> frozenset[int]:
+    """Return the days of a month on which a trigger fires.
+
+    Both day fields restricted join with OR; only a bare ``*`` is unrestricted.
+
+    Source: contract R5.
+    """
+    if month not in trigger.months:
+        return frozenset()
+    last = calendar.monthrange(year, month)[1]
+    by_day = _days_of_month(trigger, year, month, last)
+    by_weekday = _days_by_weekday(trigger, year, month, last)
+    match trigger.days_restricted, trigger.weekdays_restricted:
+        case True, True:
+            return by_day | by_weekday
+        case True, False:
+            return by_day
+        case False, True:
+            return by_weekday
+        case _:
+            return frozenset(range(1, last + 1))
+
+
+def _days_of_month(trigger: CronTrigger, year: int, month: int, last: int) -> frozenset[int]:
+    found = {day for day in trigger.days if day <= last}
+    if trigger.last_day:
+        found.add(last)
+    if trigger.nearest_weekday is not None:
+        found.add(_nearest_working_day(year, month, min(trigger.nearest_weekday, last), last))
+    return frozenset(found)
+
+
+def _nearest_working_day(year: int, month: int, day: int, last: int) -> int:
+    match calendar.weekday(year, month, day):
+        case 5:
+            return day - 1 if day > 1 else day + 2
+        case 6:
+            return day + 1 if day < last else day - 2
+        case _:
+            return day
+
+
+def _days_by_weekday(trigger: CronTrigger, year: int, month: int, last: int) -> frozenset[int]:
+    first = (calendar.weekday(year, month, 1) + 1) % 7  # 0 is Sunday
+    found = {day for day in range(1, last + 1) if (first + day - 1) % 7 in trigger.weekdays}
+    for weekday, nth in trigger.nth_weekdays:
+        days = [day for day in range(1, last + 1) if (first + day - 1) % 7 == weekday]
+        if nth == -1 or nth <= len(days):
+            found.add(days[-1] if nth == -1 else days[nth - 1])
+    return frozenset(found)

@@ -1,0 +1,93 @@
+"""One real control plane for the session, with the CRDs, roles and policies of manifests/ in it; no operator."""
+
+from __future__ import annotations
+
+import signal
+import uuid
+from typing import TYPE_CHECKING, NoReturn, Protocol
+
+import pytest
+
+from support.control_plane import AuditTrail, ControlPlane, OperatorProcess, binaries, write_operator_kubeconfig
+from workflow_schedules.cluster.connection import Connection, from_environment
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+class Kubectl(Protocol):
+    def __call__(
+        self,
+        *arguments: str,
+        input: str | None = None,  # noqa: A002 - as subprocess.run calls it
+        check: bool = True,
+        kubeconfig: Path | None = None,
+    ) -> subprocess.CompletedProcess[str]: ...
+
+
+@pytest.fixture(scope="session")
+def control_plane() -> Iterator[ControlPlane]:
+    """The control plane; kill, freeze and start its components, but leave them running."""
+    plane = ControlPlane(audit=True)
+    if not plane.asks_existing and not binaries.are_ready():
+        pytest.exit("the control plane's programs are not there yet; next: hack/test, or hack/controlplane binaries", 3)
+    # So that it is taken down then, too; SIGINT since a shell starts background jobs with it ignored.
+    before = {number: signal.signal(number, _interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with plane:
+            plane.install()
+            yield plane
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _interrupt(_number: int, _frame: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+@pytest.fixture(scope="session")
+def kubectl(control_plane: ControlPlane) -> Kubectl:
+    """kubectl as administrator: `kubectl("get", "wfs", input=…, check=False)`."""
+    return control_plane.kubectl
+
+
+@pytest.fixture
+def namespace(kubectl: Kubectl) -> Iterator[str]:
+    """A namespace of this test's own."""
+    name = f"test-{uuid.uuid4().hex[:8]}"
+    kubectl("create", "namespace", name)
+    # Admission refuses Pods until their ServiceAccount is there.
+    kubectl("wait", "--for=create", "--timeout=30s", "serviceaccount/default", "-n", name)
+    yield name
+    kubectl("delete", "namespace", name, "--wait=false", check=False)
+
+
+@pytest.fixture(scope="session")
+def real_connection(control_plane: ControlPlane) -> Connection:
+    """How the operator's client reaches the API server as administrator."""
+    return from_environment({"KUBECONFIG": str(control_plane.kubeconfig)})
+
+
+@pytest.fixture(scope="session")
+def operator_kubeconfig(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A kubeconfig file with the rights of the operator's ServiceAccount, and no others."""
+    return write_operator_kubeconfig(control_plane, tmp_path_factory.mktemp("operator") / "kubeconfig")
+
+
+@pytest.fixture
+def operator(control_plane: ControlPlane, tmp_path: Path) -> Iterator[OperatorProcess]:
+    """A running operator, ready, ended when the test ends."""
+    with OperatorProcess(control_plane, tmp_path) as process:
+        process.wait_ready()
+        yield process
+
+
+@pytest.fixture
+def audit(control_plane: ControlPlane) -> AuditTrail:
+    """The requests since the test began: `audit.settled(namespace=…)`."""
+    if control_plane.audit_log is None:
+        pytest.skip("an existing cluster's audit log is not ours to read")
+    return AuditTrail(control_plane.audit_log)

@@ -1,0 +1,116 @@
+"""An operator that dies at the worst moments, and its successors: no run is doubled, none is lost."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from support.cluster_stories import a_manifest, manifests, next_minute, occurrences, until
+from support.control_plane import OperatorProcess
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from support.control_plane import AuditTrail, ControlPlane
+
+    Kubectl = Callable[..., Any]
+
+HERD = 50
+SHORT_LEASE = {
+    "WORKFLOW_SCHEDULES_LEASE_DURATION_SECONDS": "2",
+    "WORKFLOW_SCHEDULES_RENEW_DEADLINE_SECONDS": "1.5",
+    "WORKFLOW_SCHEDULES_RETRY_SECONDS": "0.3",
+}
+
+
+def test_killed_at_ten_points_of_a_herd(
+    control_plane: ControlPlane, kubectl: Kubectl, namespace: str, audit: AuditTrail, tmp_path: Path
+) -> None:
+    """R8, R35, I1, I3, I7: kill -9 after every ninth write of a herd of 50; each run is started once and recorded."""
+    operator = OperatorProcess(control_plane, tmp_path, environment=SHORT_LEASE)
+    with operator:
+        operator.wait_ready()
+        due = next_minute(ahead_seconds=15)
+        a_herd(kubectl, namespace, f"{due.minute} {due.hour} * * *")
+        created = lambda: [  # noqa: E731
+            r
+            for r in audit.requests()
+            if r.namespace == namespace and r.verb == "create" and r.at >= due and r.code == 201
+        ]
+        for kill in range(10):
+            wait_for_writes(created, 2 + 9 * kill)
+            operator.kill()
+            operator.start()
+        records = until(
+            lambda: [occ for occ in occurrences(kubectl, namespace) if occ["spec"]["decision"] == "Admitted"],
+            lambda found: len([occ for occ in found if occ["status"].get("outcome") == "Completed"]) >= HERD,
+            seconds=150,
+        )
+    assert Counter(occ["spec"]["scheduleRef"]["name"] for occ in records) == {f"herd-{n:02d}": 1 for n in range(HERD)}
+    assert {occ["spec"]["scheduledTime"] for occ in records} == {f"{due:%Y-%m-%dT%H:%M:%SZ}"}
+    jobs = Counter(r.name for r in created() if r.resource == "jobs")
+    assert sum(jobs.values()) == HERD
+    assert max(occ["status"]["startLatenessSeconds"] for occ in records) <= 61
+
+
+def test_a_standby_takes_over_after_a_crash_and_at_once_after_a_clean_stop(
+    control_plane: ControlPlane, kubectl: Kubectl, namespace: str, tmp_path: Path
+) -> None:
+    """R33, R34: each takeover raises the epoch; a clean stop hands over within a second or two."""
+    first = OperatorProcess(control_plane, tmp_path, name="first")
+    second = OperatorProcess(control_plane, tmp_path, name="second")
+    with first, second:
+        for process in (first, second):
+            process.wait_ready()
+        before = until(partial(lease, kubectl), lambda found: bool(found[0]), seconds=20)
+        leader, standby = (first, second) if says(first, "acquired the Lease") else (second, first)
+        leader.stop()
+        began = time.monotonic()
+        after = until(partial(lease, kubectl), lambda found: found[1] > before[1] and bool(found[0]), seconds=20)
+        assert time.monotonic() - began < 4
+        assert says(standby, "acquired the Lease")
+        kubectl("apply", "-n", namespace, "-f", "-", input=manifests(a_manifest("minutely", schedule="* * * * *")))
+        until(lambda: occurrences(kubectl, namespace), lambda found: len(found) == 1, seconds=15)
+        leader.start()
+        leader.wait_ready()
+        standby.kill()
+        began = time.monotonic()
+        until(partial(lease, kubectl), lambda found: found[1] > after[1], seconds=30)
+        assert time.monotonic() - began < 20
+        done = until(
+            lambda: [occ for occ in occurrences(kubectl, namespace) if occ["status"].get("outcome")], bool, seconds=90
+        )
+        assert done[0]["spec"]["fencingEpoch"] in {after[1], after[1] + 1}
+
+
+def a_herd(kubectl: Kubectl, namespace: str, schedule: str) -> None:
+    """Fifty schedules due at once, each with its Baseline on record."""
+    herd = (a_manifest(f"herd-{n:02d}", schedule=schedule) for n in range(HERD))
+    kubectl("apply", "-n", namespace, "-f", "-", input=manifests(*herd))
+    until(lambda: occurrences(kubectl, namespace), lambda found: len(found) == HERD, seconds=60)
+
+
+def wait_for_writes(created: Callable[[], list[Any]], count: int) -> None:
+    """Wait until that many creates of the herd have been carried out, in small steps: the kill should hit the middle."""
+    end = time.monotonic() + 100
+    while len(created()) < count:
+        assert time.monotonic() < end, f"only {len(created())} of {count} writes at {datetime.now(UTC)}"
+        time.sleep(0.005)
+
+
+def lease(kubectl: Kubectl) -> tuple[str, int]:
+    """Holder and epoch of the Lease; nobody and 0 when there is none."""
+    path = "jsonpath={.spec.holderIdentity}|{.spec.leaseTransitions}"
+    found = kubectl(
+        "get", "lease", "workflow-schedules", "-n", "workflow-schedules-system", "-o", path, check=False
+    ).stdout
+    holder, _, epoch = found.partition("|")
+    return holder, int(epoch or 0)
+
+
+def says(process: OperatorProcess, words: str) -> bool:
+    return words in process.log.read_text()

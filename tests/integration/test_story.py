@@ -1,0 +1,108 @@
+"""The main job on a real control plane: from `kubectl apply` to finished Jobs, and what it costs."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from support.cluster_stories import SCHEDULE, a_manifest, manifests, next_minute, occurrences, until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from support.control_plane import AuditTrail
+
+    Kubectl = Callable[..., Any]
+
+pytestmark = pytest.mark.usefixtures("operator")
+
+DEFINITION = {
+    "apiVersion": "workflow-schedules.dev/v1alpha1",
+    "kind": "WorkflowDefinition",
+    "metadata": {"name": "hello"},
+    "spec": {"jobTemplate": SCHEDULE["spec"]["jobTemplate"]},
+}
+
+
+def test_cron_and_one_shot_run_and_are_recorded(kubectl: Kubectl, namespace: str) -> None:
+    """R7, R8, R22, R25, R29: each admitted instant has one record and one finished Job, owned by it."""
+    at = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=20)  # kubectl may take seconds on a busy machine
+    kubectl(
+        "apply",
+        "-n",
+        namespace,
+        "-f",
+        "-",
+        input=manifests(
+            DEFINITION,
+            a_manifest("minutely", workflowRef={"name": "hello"}, schedule="* * * * *"),
+            a_manifest("once", jobTemplate=SCHEDULE["spec"]["jobTemplate"], runOnceTime=f"{at:%Y-%m-%dT%H:%M:%SZ}"),
+        ),
+    )
+    done = until(
+        lambda: [occ for occ in occurrences(kubectl, namespace) if occ["status"].get("outcome") == "Completed"],
+        lambda found: {occ["spec"]["scheduleRef"]["name"] for occ in found} == {"minutely", "once"},
+        seconds=90,
+    )
+    for occ in done:
+        job = json.loads(kubectl("get", "job", occ["metadata"]["name"], "-n", namespace, "-o", "json").stdout)
+        assert job["metadata"]["ownerReferences"][0]["uid"] == occ["metadata"]["uid"]
+        assert job["metadata"]["uid"] == occ["status"]["jobUID"]
+        assert job["metadata"]["labels"]["workflow-schedules.dev/schedule"] == occ["spec"]["scheduleRef"]["name"]
+    once = next(occ for occ in done if occ["spec"]["scheduleRef"]["name"] == "once")
+    assert once["spec"]["scheduledTime"] == f"{at:%Y-%m-%dT%H:%M:%SZ}"
+    assert 0 <= once["status"]["startLatenessSeconds"] <= 5
+    state = until(
+        lambda: kubectl("get", "wfs", "once", "-n", namespace, "-o", "jsonpath={.status.state}").stdout,
+        lambda found: found == "Complete",
+        seconds=15,
+    )
+    assert state == "Complete"
+
+
+def test_applying_twice_writes_nothing(kubectl: Kubectl, namespace: str, audit: AuditTrail) -> None:
+    """R10: a no-op apply is no edit: no new generation, no record, no write of the operator."""
+    text = manifests(a_manifest("yearly", schedule="0 0 1 1 *"))
+    kubectl("apply", "-n", namespace, "-f", "-", input=text)
+    read = lambda: json.loads(kubectl("get", "wfs", "yearly", "-n", namespace, "-o", "json").stdout)  # noqa: E731
+    before = until(read, lambda wfs: wfs.get("status", {}).get("observedGeneration") == 1, seconds=15)
+    settled = len(audit.settled(namespace=namespace, quiet_seconds=3))
+    assert "unchanged" in kubectl("apply", "-n", namespace, "-f", "-", input=text).stdout
+    kubectl("label", "wfs", "yearly", "-n", namespace, "colour=blue")
+    after = audit.settled(namespace=namespace, quiet_seconds=4)[settled:]
+    assert [(r.verb, r.resource) for r in after if r.verb not in {"get", "list", "watch"}] == []
+    assert read()["status"] == before["status"]
+    assert [occ["spec"]["reason"] for occ in occurrences(kubectl, namespace)] == ["Created"]
+
+
+def test_a_run_costs_four_requests_and_idling_none(kubectl: Kubectl, namespace: str, audit: AuditTrail) -> None:
+    """Two requests before a run's Job exists, at most four in its whole life, one per skip, none when idle."""
+    herd = 20
+    due = next_minute(ahead_seconds=12)
+    names = [f"herd-{n:02d}" for n in range(herd)]
+    kubectl(
+        "apply",
+        "-n",
+        namespace,
+        "-f",
+        "-",
+        input=manifests(*(a_manifest(name, schedule=f"{due.minute} {due.hour} * * *") for name in names)),
+    )
+    until(
+        lambda: [occ for occ in occurrences(kubectl, namespace) if occ["status"].get("outcome") == "Completed"],
+        lambda found: len(found) == herd,
+        seconds=100,
+    )
+    mine = audit.settled(namespace=namespace, quiet_seconds=8)
+    instant = [r for r in mine if r.at >= due]
+    counted = Counter((r.verb, r.resource) for r in instant if r.code < 400)
+    assert counted["create", "scheduleoccurrences"] == herd
+    assert counted["create", "jobs"] == herd
+    assert counted["patch", "scheduleoccurrences/status"] == herd
+    assert counted["create", "controllerrevisions"] == 1  # the template, pinned once for all of them
+    assert len(instant) <= 4 * herd + 1, counted
+    assert audit.settled(namespace=namespace, quiet_seconds=5)[len(mine) :] == []
