@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -21,20 +20,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from controlplane_lib.api import ControlPlane
-
-NAMESPACE = "workflow-schedules-system"
-ACCOUNT = "workflow-schedules"
-
-
-def operator_kubeconfig(plane: ControlPlane, path: Path) -> Path:
-    """Write a kubeconfig of the operator's ServiceAccount to `path`, readable by nobody else."""
-    token = plane.kubectl("create", "token", ACCOUNT, "-n", NAMESPACE, "--duration=24h").stdout
-    config = json.loads(plane.kubectl("config", "view", "--raw", "--flatten", "--minify", "-o", "json").stdout)
-    config["users"] = [{"name": ACCOUNT, "user": {"token": token.strip()}}]
-    config["contexts"][0]["context"] |= {"user": ACCOUNT, "namespace": NAMESPACE}
-    path.touch(0o600)
-    path.write_text(json.dumps(config))
-    return path
 
 
 class OperatorProcess:
@@ -83,7 +68,7 @@ class OperatorProcess:
         """Start it, again if it has ended."""
         kubeconfig = self._folder / f"{self._name}.kubeconfig"
         if not kubeconfig.exists():
-            operator_kubeconfig(self._plane, kubeconfig)
+            self._plane.operator_kubeconfig(kubeconfig)
         self._port = ports.free_ports(1)[0]
         environment = {
             "WORKFLOW_SCHEDULES_LOG_FORM": "plain",
@@ -94,6 +79,7 @@ class OperatorProcess:
             self._process = subprocess.Popen(
                 [str(REPOSITORY / ".venv" / "bin" / "workflow-schedules")],
                 env={**os.environ, "KUBECONFIG": str(kubeconfig), **environment},
+                cwd=self._plane.folder,  # so that what clears away a killed session's control plane ends it, too
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol
 
 import pytest
 
-from support.control_plane import AuditTrail, ControlPlane, OperatorProcess, binaries, write_operator_kubeconfig
+from support.control_plane import AuditTrail, ControlPlane, OperatorProcess, binaries
 from workflow_schedules.cluster.connection import Connection, from_environment
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def real_connection(control_plane: ControlPlane) -> Connection:
 @pytest.fixture(scope="session")
 def operator_kubeconfig(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A kubeconfig file with the rights of the operator's ServiceAccount, and no others."""
-    return write_operator_kubeconfig(control_plane, tmp_path_factory.mktemp("operator") / "kubeconfig")
+    return control_plane.operator_kubeconfig(tmp_path_factory.mktemp("operator") / "kubeconfig")
 
 
 @pytest.fixture

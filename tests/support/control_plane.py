@@ -19,7 +19,6 @@ from controlplane_lib import binaries, downloads, install, lock, paths, plane, p
 from controlplane_lib.api import ControlPlane  # noqa: E402
 from controlplane_lib.install import OPERATOR_USER  # noqa: E402
 from controlplane_lib.operator_process import OperatorProcess  # noqa: E402
-from controlplane_lib.operator_process import operator_kubeconfig as write_operator_kubeconfig  # noqa: E402
 
 __all__ = [
     "OPERATOR_USER",
@@ -36,7 +35,6 @@ __all__ = [
     "plane",
     "ports",
     "processes",
-    "write_operator_kubeconfig",
 ]
 
 

@@ -1,14 +1,15 @@
 """What this process knows: schedules and definitions as people wrote them, Jobs as they stand, the logs it has read.
 
-Fed by watches and by the answers to our own writes; read as a Snapshot. Only newer objects replace what is here, and a
-takeover replaces everything (P9). No requests and no decisions may live here.
+Fed by watches and by the answers to our own requests, which overtake each other; read as a Snapshot. Only newer objects
+replace what is here, an answer never brings back what was deleted meanwhile, and a takeover replaces everything (P9). No
+requests and no decisions may live here.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workflow_schedules.api.occurrence import Decision
 from workflow_schedules.api.schedule import RecentOccurrence
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
     from workflow_schedules.core.model import Definition, Job, ObjectRef, Record, Schedule, Writer
 
 _RECENT = 10
+
+
+class SeenJob(NamedTuple):
+    """A Job, and the resourceVersion it was seen at."""
+
+    job: Job
+    version: int
 
 
 @dataclass(slots=True)
@@ -48,6 +56,7 @@ class ScheduleLog:
     Attributes:
         is_read: head and open runs were read and nothing since then says otherwise.
         recent: newest decisions first, Baselines left out.
+        failures: requests that failed since the last one that didn't.
     """
 
     is_read: bool = False
@@ -56,6 +65,7 @@ class ScheduleLog:
     contradiction: str | None = None
     held: tuple[datetime, ...] = ()
     recent: list[RecentOccurrence] = field(default_factory=list)
+    failures: int = 0
 
     @property
     def unfinished(self) -> int:
@@ -104,6 +114,8 @@ class Cache:
         self._uids: dict[ObjectRef, str] = {}
         self._children: dict[ObjectRef, set[str]] = {}
         self._floors = {"schedules": 0, "definitions": 0}
+        self._job_versions: dict[ObjectRef, int] = {}
+        self._jobs_seen_through = 0
 
     # what people write
 
@@ -123,9 +135,13 @@ class Cache:
         is_news = known is None or (known.generation, known.is_deleting) != (schedule.generation, schedule.is_deleting)
         return uid if is_news else None
 
-    def remove_schedule(self, body: Mapping[str, Any]) -> str | None:
+    def refresh_schedule(self, body: Mapping[str, Any]) -> None:
+        """Take in the answer to a request of ours about a schedule, unless it was deleted meanwhile."""
+        if body["metadata"]["uid"] in self.schedules:
+            self.put_schedule(body)
+
+    def remove_schedule(self, uid: str) -> str | None:
         """Forget a deleted schedule; its unfinished runs stay known under its UID (R20)."""
-        uid = str(body["metadata"]["uid"])
         known = self.schedules.pop(uid, None)
         if known is None:
             return None
@@ -145,11 +161,16 @@ class Cache:
         is_news = known is None or (known.uid, known.generation) != (definition.uid, definition.generation)
         return self.children_of(ref) if is_news else set()
 
-    def remove_definition(self, body: Mapping[str, Any]) -> set[str]:
+    def refresh_definition(self, body: Mapping[str, Any]) -> None:
+        """Take in the answer to a request of ours about a definition, unless it was deleted meanwhile."""
+        known = self.definitions.get(wire.ref_of(body))
+        if known is not None and known.uid == body["metadata"]["uid"]:
+            self.put_definition(body)
+
+    def remove_definition(self, ref: ObjectRef, uid: str) -> set[str]:
         """Forget a deleted definition; return the UIDs of the schedules that it held together."""
-        ref = wire.ref_of(body)
         known = self.definitions.get(ref)
-        if known is None or known.uid != body["metadata"]["uid"]:
+        if known is None or known.uid != uid:
             return set()
         del self.definitions[ref]
         return self.children_of(ref)
@@ -181,55 +202,100 @@ class Cache:
         # events older than the re-read may still come in: what it didn't list is gone
         self._floors = {"schedules": _number(schedules[1]), "definitions": _number(definitions[1])}
 
+    def drop_vanished(
+        self, schedules: tuple[Iterable[Mapping[str, Any]], str], definitions: tuple[Iterable[Mapping[str, Any]], str]
+    ) -> set[str]:
+        """Forget what a later list does not have; return the UIDs of the schedules that it matters to.
+
+        Args:
+            schedules: all there are, and the resourceVersion at which that is so.
+            definitions: the same of definitions.
+        """
+        there = {body["metadata"]["uid"] for body in (*schedules[0], *definitions[0])}
+        woken: set[str] = set()
+        for uid, schedule in list(self.schedules.items()):
+            if uid not in there and int(schedule.resource_version or 0) <= _number(schedules[1]):
+                self.remove_schedule(uid)
+                woken.add(uid)
+        for ref, definition in list(self.definitions.items()):
+            if definition.uid not in there and int(definition.resource_version or 0) <= _number(definitions[1]):
+                woken |= self.remove_definition(ref, definition.uid)
+        return woken
+
     # what machines write
 
     def put_job(self, body: Mapping[str, Any]) -> str | None:
         """Take in a Job; return the schedule's UID when something changed that an outcome may depend on."""
-        job = wire.job_of(body)
-        known = self.jobs.get(job.ref)
-        if known is not None and known.uid == job.uid:
-            if known.is_gone:
-                return None
-            job = replace(job, was_started=job.was_started or known.was_started)
-        self.jobs[job.ref] = job
-        return None if known == job else job.schedule_uid
+        return self._put_job(SeenJob(wire.job_of(body), wire.version_of(body)))
 
     def remove_job(self, body: Mapping[str, Any]) -> str | None:
         """Note that a Job is gone; its last state is kept while its run is unfinished (R26)."""
-        job = wire.job_of(body, is_gone=True)
-        known = self.jobs.get(job.ref)
-        if known is not None and known.uid != job.uid:
-            return None
-        if self._run_of(job) is None:
-            self.jobs.pop(job.ref, None)
-        else:
-            self.jobs[job.ref] = replace(job, was_started=job.was_started or bool(known and known.was_started))
-        return job.schedule_uid
+        return self._put_job(SeenJob(wire.job_of(body, is_gone=True), wire.version_of(body)))
 
-    def replace_jobs(self, jobs: Iterable[Job]) -> set[str]:
-        """Take in a whole list of Jobs; return the UIDs of the schedules for which something changed."""
-        listed = {job.ref: job for job in jobs}
-        changed = {job.schedule_uid for ref, job in listed.items() if self.jobs.get(ref) != job}
+    def see_jobs_through(self, version: int) -> None:
+        """Note how far the watch of Jobs has come."""
+        self._jobs_seen_through = max(self._jobs_seen_through, version)
+
+    def replace_jobs(self, listed: Iterable[SeenJob], version: int) -> set[str]:
+        """Take in a whole list of Jobs; return the UIDs of the schedules for which something changed.
+
+        What an answer to a request of ours brought after the list was made stays, unless the server itself went back
+        behind what its watch had told (a restore of etcd).
+
+        Args:
+            listed: every Job there was.
+            version: resourceVersion at which that is so.
+        """
+        if version < self._jobs_seen_through:
+            self._job_versions = dict.fromkeys(self._job_versions, 0)
+        self._jobs_seen_through = version
+        by_ref = {seen.job.ref: seen for seen in listed}
+        changed = {self._put_job(seen) for seen in by_ref.values()}
         for ref, known in list(self.jobs.items()):
-            if ref not in listed:
-                changed.add(known.schedule_uid)
-                if self._run_of(known) is None:
-                    del self.jobs[ref]
-                else:
-                    listed[ref] = replace(known, is_gone=True)
-        self.jobs = listed
-        return changed
+            if ref not in by_ref and self._job_versions.get(ref, 0) <= version:
+                changed.add(self._put_job(SeenJob(replace(known, is_gone=True), version)))
+        return {uid for uid in changed if uid is not None}
 
-    def _run_of(self, job: Job) -> RunMemory | None:
+    def _put_job(self, seen: SeenJob) -> str | None:
+        job, known = seen.job, self.jobs.get(seen.job.ref)
+        if seen.version < self._job_versions.get(job.ref, 0):
+            return None
+        if known is not None and known.uid == job.uid:
+            job = replace(job, was_started=job.was_started or known.was_started)
+        elif known is not None and job.is_gone:
+            return None
+        if job.is_gone and not self._is_awaited(job):
+            self._drop_job(job.ref)
+        else:
+            self.jobs[job.ref], self._job_versions[job.ref] = job, seen.version
+        return None if known == job else job.schedule_uid
+
+    def _drop_job(self, ref: ObjectRef) -> None:
+        self.jobs.pop(ref, None)
+        self._job_versions.pop(ref, None)
+
+    def _is_awaited(self, job: Job) -> bool:
+        """Tell whether the outcome of a Job's run is still to be recorded."""
         log = self.logs.get(job.schedule_uid)
         runs = log.runs.values() if log else ()
-        return next((run for run in runs if run.record.uid == job.owner_uid and not _is_final(run.record)), None)
+        return any(run.record.uid == job.owner_uid and not _is_final(run.record) for run in runs)
 
     # what decisions are made on
 
     def log(self, uid: str) -> ScheduleLog:
         """Return the log of a schedule, unread at first."""
         return self.logs.setdefault(uid, ScheduleLog())
+
+    def update_run(self, uid: str, record: Record) -> None:
+        """Take in a newer status of a run; once it is final, a Job that is gone is needed no more."""
+        self.log(uid).update(record)
+        job = self.jobs.get(record.ref)
+        if job is not None and job.is_gone and not self._is_awaited(job):
+            self._drop_job(job.ref)
+
+    def forget_log(self, uid: str) -> None:
+        """Forget the log of a schedule that is gone and whose runs have all ended."""
+        self.logs.pop(uid, None)
 
     def snapshot(self, uid: str, *, writer: Writer, since_acquired: timedelta, answered_before: float) -> Snapshot:
         """Return everything known of one schedule.
@@ -268,8 +334,11 @@ class Cache:
         )
 
     def _unlink(self, schedule: Schedule) -> None:
-        if (parent := _parent(schedule)) is not None:
-            self._children.get(parent, set()).discard(schedule.uid)
+        if (parent := _parent(schedule)) is None or (children := self._children.get(parent)) is None:
+            return
+        children.discard(schedule.uid)
+        if not children:
+            del self._children[parent]
 
 
 def _parent(schedule: Schedule) -> ObjectRef | None:

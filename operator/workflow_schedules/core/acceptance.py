@@ -6,6 +6,7 @@ or the log may live here.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -17,6 +18,8 @@ from workflow_schedules.core.triggers import InvalidTriggerError, Trigger, parse
 if TYPE_CHECKING:
     from workflow_schedules.api.schedule import WorkflowScheduleSpec
     from workflow_schedules.core.model import Definition, Schedule, Template
+
+MAX_INPUT_BYTES = 32 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +51,7 @@ def accept(schedule: Schedule) -> Accepted | Refusal:
     if schedule.spec is None:
         return Refusal(reason="InvalidSpec", message=schedule.problem or "spec: it does not parse")
     spec = schedule.spec
-    if refusal := _refuse_template_source(schedule, spec) or _refuse_limits(spec):
+    if refusal := _refuse_template_source(schedule, spec) or _refuse_limits(spec) or _refuse_input(spec):
         return refusal
     try:
         return Accepted(spec=spec, trigger=_trigger(spec))
@@ -109,3 +112,14 @@ def _refuse_limits(spec: WorkflowScheduleSpec) -> Refusal | None:
             message=f"spec.startingDeadlineSeconds: {deadline} is below 5; write 5 or more",
         )
     return None
+
+
+def _refuse_input(spec: WorkflowScheduleSpec) -> Refusal | None:
+    if not spec.input:
+        return None
+    size = len(json.dumps(spec.input, ensure_ascii=False, separators=(",", ":")).encode(errors="surrogatepass"))
+    if size <= MAX_INPUT_BYTES:
+        return None
+    return Refusal(
+        reason="InvalidSpec", message=f"spec.input: {size} bytes of JSON; write at most {MAX_INPUT_BYTES} (32 KiB)"
+    )

@@ -179,7 +179,9 @@ def _value(field: Field, item: str, text: str) -> int:
     if value is None or not field.low <= value <= field.high:
         where = "" if text == item else f" in {item!r}"
         named = " or a name such as " + next(iter(_NAMES[field.name])) if field.name in _NAMES else ""
-        raise CronTextError(f"{field.name}: {text!r}{where} is not read: write a number {field.low}-{field.high}{named}")
+        raise CronTextError(
+            f"{field.name}: {text!r}{where} is not read: write a number {field.low}-{field.high}{named}"
+        )
     return value
 
 

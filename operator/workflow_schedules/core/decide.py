@@ -63,11 +63,13 @@ def state_of(snapshot: Snapshot, verdict: Accepted | Refusal, *, now: datetime) 
     return admission_state(snapshot, verdict)
 
 
-def admission_state(snapshot: Snapshot, accepted: Accepted) -> State:
-    """Return the state that the log keeps: whether the schedule admits, by its own switch and its parent's."""
-    if not accepted.spec.enabled:
+def admission_state(snapshot: Snapshot, verdict: Accepted | Refusal) -> State:
+    """Return the state that the log keeps: whether the schedule admits, by its spec, its own switch and its parent's."""
+    if isinstance(verdict, Refusal):
+        return State.BLOCKED
+    if not verdict.spec.enabled:
         return State.DISABLED
-    if hold_reason(snapshot, accepted) is not None:
+    if hold_reason(snapshot, verdict) is not None:
         return State.HELD
     return State.ACTIVE
 
@@ -146,16 +148,14 @@ def _decide_admission(snapshot: Snapshot, now: datetime) -> Plan:
     schedule = snapshot.schedule
     if schedule is None or schedule.is_deleting or snapshot.contradiction is not None:
         return Plan()
-    verdict = accept(schedule)
-    if isinstance(verdict, Refusal):
-        return Plan()
     if _is_behind_log(snapshot):
         return Plan(step=LookAgain())
+    verdict = accept(schedule)
     state = admission_state(snapshot, verdict)
     step = _change_of_generation(snapshot, schedule, state, now)
     if step is not None:
         return Plan(step=step)
-    if state is not State.ACTIVE or snapshot.head is None:
+    if isinstance(verdict, Refusal) or state is not State.ACTIVE:
         return Plan()
     return _decide_due(snapshot, schedule, verdict, now)
 
@@ -226,6 +226,8 @@ def _switch_reason(was: State | None, state: State) -> str:
             return "Held"
         case _, State.PAUSED:
             return "Paused"
+        case (_, State.BLOCKED) | (State.BLOCKED, _):
+            return "Edited"
         case State.PAUSED, _:
             return "Resumed"
         case State.HELD, _:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from workflow_schedules.core.model import Record, Run, Schedule, Snapshot, Template
 
 FORMAT = 1
+_SEEN = ("generation", "spec_hash", "definition_uid", "definition_generation")
 _SKIPS = frozenset(
     {Decision.SKIPPED_OVERLAP, Decision.SKIPPED_MISFIRE, Decision.SKIPPED_EXCLUDED, Decision.PREFLIGHT_REJECTED}
 )
@@ -135,7 +136,8 @@ def superseded(snapshot: Snapshot, *, schedule: Schedule, state: State) -> Sched
 
     Source: contract R10, R19.
     """
-    waiting = snapshot.head.spec.waiting if snapshot.head else ()
+    head = snapshot.head.spec if snapshot.head else None
+    waiting = head.waiting if head else ()
     record = _record(snapshot, schedule, Decision.SUPERSEDED, state=state)
     totals = record.totals or Totals()
     return record.model_copy(
@@ -148,14 +150,16 @@ def superseded(snapshot: Snapshot, *, schedule: Schedule, state: State) -> Sched
             else None,
             "waiting": (),
             "totals": totals.model_copy(update={"superseded": totals.superseded + len(waiting)}),
+            # it belongs to the Baseline before it: what changed since then must still meet a Baseline of its own (P4)
+            **{name: getattr(head, name) for name in _SEEN if head},
         }
     )
 
 
 def revision_now(snapshot: Snapshot, schedule: Schedule) -> int:
-    """Return the revision of this spec: one more than the last one known whenever the hash moved.
+    """Return the revision of this spec: one more than the last one known whenever an edit moved the hash.
 
-    The last one known is the head's or the stored status's, whichever is of the newer generation: while a schedule admits
+    An upgrade that hashes the same generation otherwise is no edit. The last one known is the head's or the stored status's, whichever is of the newer generation: while a schedule admits
     nothing its edits leave no record.
 
     Source: contract R10.
@@ -168,8 +172,8 @@ def revision_now(snapshot: Snapshot, schedule: Schedule) -> int:
         known.append((status.observed_generation or 0, status.revision, status.spec_hash))
     if not known:
         return 1
-    _, revision, known_hash = max(known)
-    return revision if known_hash == schedule.spec_hash else revision + 1
+    generation, revision, known_hash = max(known)
+    return revision if schedule.spec_hash == known_hash or schedule.generation <= generation else revision + 1
 
 
 def _record(snapshot: Snapshot, schedule: Schedule, decision: Decision, *, state: State) -> ScheduleOccurrenceSpec:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from workflow_schedules.core.triggers import Trigger
 
 DEFAULT_SKIP_DEADLINE = timedelta(seconds=60)
+_LONGEST_DEADLINE = timedelta(days=36_500)  # the field has no upper bound, the calendar has one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +35,8 @@ class Misfire:
         """Read the rule from a spec; unset, the deadline is 60 s under `Skip` and unbounded under `Latest`."""
         seconds = spec.starting_deadline_seconds
         if seconds is not None:
-            return cls(policy=spec.misfire_policy, deadline=timedelta(seconds=seconds))
+            longest = int(_LONGEST_DEADLINE.total_seconds())
+            return cls(policy=spec.misfire_policy, deadline=timedelta(seconds=min(seconds, longest)))
         is_skip = spec.misfire_policy is MisfirePolicy.SKIP
         return cls(policy=spec.misfire_policy, deadline=DEFAULT_SKIP_DEADLINE if is_skip else None)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from workflow_schedules.api.occurrence import ScheduleOccurrenceStatus
-    from workflow_schedules.core.model import Run, Snapshot, Step
+    from workflow_schedules.core.model import Job, Run, Snapshot, Step
 
 ADMISSION_LAG = timedelta(seconds=60)  # L: longest lag of an API server's admission cache behind the Lease
 REQUEST_LIFE = timedelta(seconds=30)  # R: longest life of a request after it left a process
@@ -56,7 +56,7 @@ def start_deadline(snapshot: Snapshot, run: Run) -> datetime:
 def _decide_run(snapshot: Snapshot, run: Run, now: datetime) -> Plan:
     job = run.job
     if job is not None and job.owner_uid == run.record.uid:
-        return _decide_with_job(snapshot, run, now)
+        return _decide_with_job(snapshot, run, job, now)
     if job is not None and not job.is_gone:
         return _foreign_job(snapshot, run, now)
     if run.record.status.job_uid is not None:
@@ -64,17 +64,20 @@ def _decide_run(snapshot: Snapshot, run: Run, now: datetime) -> Plan:
     return _decide_without_job(snapshot, run, now)
 
 
-def _decide_with_job(snapshot: Snapshot, run: Run, now: datetime) -> Plan:
+def _decide_with_job(snapshot: Snapshot, run: Run, job: Job, now: datetime) -> Plan:
+    if job.is_gone and job.phase not in {JobPhase.COMPLETED, JobPhase.FAILED}:
+        return _close_missing(snapshot, run, now, job=job)
     status = outcome_due(run, now=now, writer=snapshot.writer)
-    if status is not None:
-        return _write(run, status)
-    if run.job is not None and run.job.is_gone:
-        return _close_missing(snapshot, run, now)
-    return Plan(next_wake_at=next_outcome_at(run))
+    return Plan(next_wake_at=next_outcome_at(run)) if status is None else _write(run, status)
 
 
 def _foreign_job(snapshot: Snapshot, run: Run, now: datetime) -> Plan:
-    """Close a run whose name somebody else's Job has: it is never adopted (P10)."""
+    """Close a run whose name somebody else's Job has: it is never adopted (P10).
+
+    Not while an own create may still arrive, which would meet a free name once that Job is gone (P12).
+    """
+    if run.is_create_unanswered:
+        return Plan(next_wake_at=now + timedelta(seconds=1))
     status = ended_without_job(
         run.record,
         reason="NameTaken",
@@ -85,8 +88,7 @@ def _foreign_job(snapshot: Snapshot, run: Run, now: datetime) -> Plan:
     return _write(run, status)
 
 
-def _close_missing(snapshot: Snapshot, run: Run, now: datetime) -> Plan:
-    was_finished = run.job is not None and run.job.phase in {JobPhase.COMPLETED, JobPhase.FAILED}
+def _close_missing(snapshot: Snapshot, run: Run, now: datetime, *, job: Job | None = None) -> Plan:
     message = (
         "the Job is gone before its end was seen: outcome unknown, external effects may already have happened; "
         "it is not run again"
@@ -97,7 +99,7 @@ def _close_missing(snapshot: Snapshot, run: Run, now: datetime) -> Plan:
         message=message,
         now=now,
         writer=snapshot.writer,
-        job=None if was_finished else run.job,
+        job=job,
     )
     return _confirmed(snapshot, run, status, now)
 
