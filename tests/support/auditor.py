@@ -15,15 +15,15 @@ from support.api_kinds import Json, Kind
 from support.api_server import Clock, FakeApiServer
 from support.api_store import Change
 from workflow_schedules.api.common import parse_utc
-from workflow_schedules.core.acceptance import Accepted, accept
 from workflow_schedules.cluster import wire
+from workflow_schedules.core.acceptance import Accepted, accept
 from workflow_schedules.core.due_times import due_times
 
 FINAL = frozenset({"Completed", "Failed", "Exhausted", "Cancelled"})
 PATIENCE = timedelta(seconds=10)
 
 
-class Violation(AssertionError):
+class ViolationError(AssertionError):
     """An invariant does not hold; the message begins with its name."""
 
 
@@ -55,16 +55,16 @@ class Auditor:
             is_settled: an operator leads and has had its time: everything due is decided, every end recorded.
 
         Raises:
-            Violation: with everything that is wrong.
+            ViolationError: with everything that is wrong.
         """
         found = list(self.violations)
-        for uid, log in self._logs.items():
+        for log in self._logs.values():
             found += _chain_problems(log.records)
             found += _account_problems(log)
             if is_settled:
-                found += self._unsettled(uid, log)
+                found += self._unsettled(log)
         if found:
-            raise Violation("\n".join(found))
+            raise ViolationError("\n".join(found))
 
     def jobs_started(self) -> int:
         """How many Jobs of records were ever made."""
@@ -92,7 +92,7 @@ class Auditor:
         was = (change.before.body.get("status") or {}) if change.before else {}
         now = body.get("status") or {}
         for name in ("logHead", "consumedThroughTime", "revision", "observedGeneration"):
-            if name in was and isinstance(now, dict) and name in now and now[name] < was[name]:
+            if name in was and type(now.get(name)) is type(was[name]) and now[name] < was[name]:
                 self._wrong("I4", f"status.{name} of {body['metadata']['name']} went back")
 
     def _see_record(self, change: Change) -> None:
@@ -132,7 +132,9 @@ class Auditor:
 
     def _see_job(self, change: Change) -> None:
         body = (change.after or change.before).body  # type: ignore[union-attr]
-        owner = next((each["uid"] for each in body["metadata"].get("ownerReferences", ()) if each.get("controller")), "")
+        owner = next(
+            (each["uid"] for each in body["metadata"].get("ownerReferences", ()) if each.get("controller")), ""
+        )
         record = self._records.get(owner)
         if record is None:
             return
@@ -162,7 +164,7 @@ class Auditor:
         now = self._records.get(record["metadata"]["uid"], record)
         return (now.get("status") or {}).get("outcome") in FINAL
 
-    def _unsettled(self, uid: str, log: _Log) -> list[str]:
+    def _unsettled(self, log: _Log) -> list[str]:
         found = []
         for record in _admitted(log.records):
             jobs = [job for job in log.jobs.values() if job["metadata"]["name"] == record["metadata"]["name"]]

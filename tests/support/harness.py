@@ -15,9 +15,9 @@ from typing import Any
 
 from support.api_hooks import LeaseFence, lease_fence, record_rules
 from support.api_kinds import Json, RefusedError
-from support.api_requests import ApiRequest
+from support.api_requests import Admission, ApiRequest
 from support.api_server import FakeApiServer
-from support.api_transport import Fault, FaultHook, LogEntry
+from support.api_transport import FakeTransport, Fault, FaultHook, LogEntry
 from support.auditor import Auditor
 from support.job_runner import JobRunner
 from support.virtual_loop import VirtualClock
@@ -25,7 +25,8 @@ from workflow_schedules.api.names import record_name
 from workflow_schedules.app.composition import Operator
 from workflow_schedules.app.settings import Settings, read_settings
 from workflow_schedules.cluster.client import Client
-from workflow_schedules.cluster.methods import DEFINITIONS, SCHEDULES
+from workflow_schedules.cluster.methods import DEFINITIONS, SCHEDULES, Resource
+from workflow_schedules.cluster.transport import Answer
 from workflow_schedules.cluster.watch import watch
 from workflow_schedules.scheduler.leadership import LeaseTimes
 
@@ -48,13 +49,30 @@ class SkewedClock:
         return self.world.monotonic()
 
 
+class LateTransport:
+    """A way to the server on which answers that the test chooses take longer; what they say is not newer for that."""
+
+    def __init__(self, world: World, transport: FakeTransport) -> None:
+        self._world = world
+        self._transport = transport
+        self.close = transport.close
+        self.stream = transport.stream
+
+    async def request(self, method: str, path: str, **options: Any) -> Answer:  # noqa: ANN401
+        answer = await self._transport.request(method, path, **options)
+        await asyncio.sleep(max((late(method, path) for late in self._world.late), default=0.0))
+        return answer
+
+
 class Process:
     """One process of the operator."""
 
-    def __init__(self, world: World, name: str, settings: Settings, *, ahead: timedelta, latency_seconds: float) -> None:
+    def __init__(
+        self, world: World, name: str, settings: Settings, *, ahead: timedelta, latency_seconds: float
+    ) -> None:
         self.name = name
         self.clock = SkewedClock(world.clock, ahead)
-        self.transport = world.server.transport(name, latency_seconds)
+        self.transport = LateTransport(world, world.server.transport(name, latency_seconds))
         self.operator = Operator(settings, Client(self.transport), clock=self.clock, identity=f"pod-{name}")
         self._client = Client(world.server.transport(name, latency_seconds))
         self._stop = asyncio.Event()
@@ -65,7 +83,7 @@ class Process:
             asyncio.create_task(self._watch(DEFINITIONS, feed.definition), name=f"definitions of {name}"),
         ]
 
-    async def _watch(self, resource: Any, take: Callable[[str | None, Json], None]) -> None:
+    async def _watch(self, resource: Resource, take: Callable[[str | None, Json], None]) -> None:
         def listed(items: list[Json], _version: str) -> None:
             for body in items:
                 take(None, body)
@@ -106,6 +124,7 @@ class World:
         self.jobs = JobRunner(self.server, clock)
         self.auditor = Auditor(self.server, clock)
         self.processes: dict[str, Process] = {}
+        self.late: list[Callable[[str, str], float]] = []
         self._named = 0
 
     # operators
@@ -116,7 +135,7 @@ class World:
         *,
         ahead_seconds: float = 0.0,
         latency_seconds: float = LATENCY_SECONDS,
-        **settings: Any,
+        **settings: Any,  # noqa: ANN401
     ) -> Process:
         """Start a process; settings by name replace the defaults."""
         self._named += 1
@@ -147,7 +166,7 @@ class World:
     async def until_leading(self, process: Process, *, seconds: float = 60.0) -> None:
         """Wait until it leads."""
         async with asyncio.timeout(seconds):
-            while not process.operator.is_leading:
+            while not process.operator.is_leading:  # noqa: ASYNC110 - what it does is watched from outside
                 await asyncio.sleep(0.05)
 
     def _pop(self, name: str) -> Process:
@@ -227,10 +246,12 @@ class World:
         """End all faults."""
         self.server.faults.clear()
 
-    def refuse(self, code: int, reason: str, message: str, *, plural: str, operation: str = "CREATE") -> Callable[[], None]:
+    def refuse(
+        self, code: int, reason: str, message: str, *, plural: str, operation: str = "CREATE"
+    ) -> Callable[[], None]:
         """Refuse writes of a kind by admission until the function that is returned is called."""
 
-        def hook(admission: Any) -> RefusedError | None:
+        def hook(admission: Admission) -> RefusedError | None:
             if (admission.kind.plural, admission.operation) != (plural, operation):
                 return None
             return RefusedError(code, reason, message)
@@ -242,6 +263,12 @@ class World:
                 self.server.admission.remove(hook)
 
         return lift
+
+    def suspend_rules(self) -> Callable[[], None]:
+        """Let anything be written, by anyone, until the function that is returned is called."""
+        rules = list(self.server.admission)
+        self.server.admission.clear()
+        return lambda: self.server.admission.extend(rules)
 
     # time
 

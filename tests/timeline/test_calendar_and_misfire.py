@@ -69,7 +69,11 @@ STORIES: dict[str, tuple[list[Step], Json]] = {
         {**LATEST, "schedule": "*/5 * * * *", "startingDeadlineSeconds": 450},
     ),
     "K-021: 24 missed instants under Skip do not stop the schedule": (
-        [Outage("00:10", "12:20"), At("12:21", want=[skipped_misfire("00:30", "12:00", 24)]), At("12:30", want=[admitted("12:30")])],
+        [
+            Outage("00:10", "12:20"),
+            At("12:21", want=[skipped_misfire("00:30", "12:00", 24)]),
+            At("12:30", want=[admitted("12:30")]),
+        ],
         HALF_HOURLY,
     ),
     "K-021 K-082: 24 missed instants under Latest give one run; the counts match the rows": (
@@ -82,7 +86,12 @@ STORIES: dict[str, tuple[list[Step], Json]] = {
                 settle_seconds=8,
                 status={
                     "counts": {
-                        "admitted": 2, "completed": 2, "failed": 0, "skipped": 0, "coalesced": 23, "superseded": 0
+                        "admitted": 2,
+                        "completed": 2,
+                        "failed": 0,
+                        "skipped": 0,
+                        "coalesced": 23,
+                        "superseded": 0,
                     }
                 },
             ),
@@ -139,7 +148,11 @@ STORIES: dict[str, tuple[list[Step], Json]] = {
     "R21: an edit that makes a one-shot due again reopens it": (
         [
             At("10:00", want=[admitted("10:00")]),
-            At("10:05", do=lambda world: world.edit("s", runOnceTime="2026-03-02T10:10:00Z"), status={"state": "Active"}),
+            At(
+                "10:05",
+                do=lambda world: world.edit("s", runOnceTime="2026-03-02T10:10:00Z"),
+                status={"state": "Active"},
+            ),
             At("10:10", want=[admitted("10:10")], ends=None),
             At("10:11", status={"state": "Complete"}),
         ],

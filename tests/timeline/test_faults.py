@@ -77,15 +77,15 @@ def play(number: int, disturbance: Disturbance | None) -> tuple[World, int]:
         world.server.faults.append(trap)
         world.start()
         world.apply(a_definition())
-        world.apply(a_schedule(workflow="w", schedule="*/2 * * * *", misfirePolicy="Latest"))
-        await world.sleep_until(at("10:03"))
+        world.apply(a_schedule(workflow="w", schedule="* * * * *", misfirePolicy="Latest"))
+        await world.sleep_until(at("10:01:30"))
         world.edit("s", input={"a": 1})
-        await world.sleep_until(at("10:05:50"))
+        await world.sleep_until(at("10:02:56"))
         await asyncio.gather(*trap.tasks)
         world.auditor.check()
         return world, trap.writes
 
-    return run_virtual(story, at("09:59:10"))
+    return run_virtual(story, at("09:59:20"))
 
 
 def outcome_of(world: World) -> dict[str, object]:
@@ -93,7 +93,9 @@ def outcome_of(world: World) -> dict[str, object]:
     records = [each for each in world.records() if each["spec"]["decision"] != "Baseline"]
     status = world.status()
     return {
-        "decided": [(each["spec"]["decision"], each["spec"]["scheduledTime"], each["spec"]["revision"]) for each in records],
+        "decided": [
+            (each["spec"]["decision"], each["spec"]["scheduledTime"], each["spec"]["revision"]) for each in records
+        ],
         "ended": [each["status"]["outcome"] for each in records],
         "jobs": len(world.job_names()),
         "counts": status["counts"],
@@ -119,16 +121,16 @@ def test_the_undisturbed_scenario() -> None:
 WANT: dict[str, object] = {
     "decided": [
         ("Admitted", "2026-03-02T10:00:00Z", 1),
-        ("Admitted", "2026-03-02T10:02:00Z", 1),
-        ("Admitted", "2026-03-02T10:04:00Z", 2),
+        ("Admitted", "2026-03-02T10:01:00Z", 1),
+        ("Admitted", "2026-03-02T10:02:00Z", 2),
     ],
     "ended": ["Completed", "Completed", "Completed"],
     "jobs": 3,
     "counts": {"admitted": 3, "completed": 3, "failed": 0, "skipped": 0, "coalesced": 0, "superseded": 0},
     "revision": 2,
-    "next": "2026-03-02T10:06:00Z",
+    "next": "2026-03-02T10:03:00Z",
     "active": 0,
-    "last": ("2026-03-02T10:04:00Z", "Completed"),
+    "last": ("2026-03-02T10:02:00Z", "Completed"),
     "head": 0,
     "parent": {"observedGeneration": 1, "schedules": 1, "enabledSchedules": 1, "activeRuns": 0},
 }

@@ -51,9 +51,16 @@ def test_two_bad_schedules_among_twenty() -> None:
         world.apply(a_schedule("empty", schedule=""))
         await world.sleep_until(at("09:59"))
         await world.kill()
-        world.server.admission.clear()  # as if these had been written before any rule existed
-        garbage = {"recent": "none", "lastFailureTime": "yesterday", "counts": [], "candidates": {"a": 1}, "logHead": "?"}
+        rules = world.suspend_rules()  # as if these had been written before any rule existed
+        garbage = {
+            "recent": "none",
+            "lastFailureTime": "yesterday",
+            "counts": [],
+            "candidates": {"a": 1},
+            "logHead": None,
+        }
         world.server.patch("workflowschedules", "ns", "s00", {"status": garbage}, subresource="status")
+        rules()
         world.start()
         await world.sleep_until(at("10:01"))
         for number in range(19):
@@ -80,21 +87,23 @@ def test_a_record_that_contradicts_blocks_its_schedule_alone() -> None:
 
     async def story(world: World) -> None:
         world.apply(a_schedule("good", **FIVE))
-        for name in ("gone", "garbled", "foreign"):
+        for name in ("garbled", "foreign"):
             world.apply(a_schedule(name, **FIVE))
         await world.sleep_until(at("10:01"))
         await world.kill()
-        world.server.admission.clear()
-        world.delete(world.record(2, "gone")["metadata"]["name"], plural="scheduleoccurrences")
+        rules = world.suspend_rules()
         _rewrite(world, "garbled", {"decision": "Perhaps"})
         _rewrite(world, "foreign", {"scheduleRef": {"name": "foreign", "uid": "somebody-else"}})
         for name in ("garbled", "foreign"):
             body = world.schedule(name)
-            world.server.patch("workflowschedules", "ns", name, {"status": dict.fromkeys(body["status"])}, subresource="status")
+            world.server.patch(
+                "workflowschedules", "ns", name, {"status": dict.fromkeys(body["status"])}, subresource="status"
+            )
+        rules()
         before = len(world.server.log)
         world.start()
         await world.sleep_until(at("10:06"))
-        for name in ("gone", "garbled", "foreign"):
+        for name in ("garbled", "foreign"):
             assert world.status(name)["state"] == "Blocked", name
             assert world.condition("Stalled", name)["status"] == "True"
             assert name in world.condition("Stalled", name)["message"]
@@ -103,6 +112,22 @@ def test_a_record_that_contradicts_blocks_its_schedule_alone() -> None:
         idle = len(world.server.log)
         await world.sleep_until(at("10:09:30"))
         assert requests_of(world, idle) == 0
+
+    run(story)
+
+
+def test_a_lost_head_blocks_its_schedule_and_the_status_says_so() -> None:
+    """R31 P7 P8: the stored head stays what it was, so that the CRD's rule takes the status."""
+
+    async def story(world: World) -> None:
+        world.apply(a_schedule(**FIVE))
+        await world.sleep_until(at("10:01"))
+        await world.kill()
+        world.delete(world.record(2)["metadata"]["name"], plural="scheduleoccurrences")
+        world.start()
+        await world.sleep_until(at("10:06"))
+        assert world.status()["state"] == "Blocked"
+        assert world.status()["logHead"] == 2
 
     run(story)
 
@@ -132,12 +157,17 @@ def test_a_user_s_occurrence_with_our_labels_blocks_nothing() -> None:
                 "spec": {"scheduleRef": {"name": "s"}, "cause": "Manual"},
             }
         )
-        world.server.admission.clear()
-        world.server.patch("workflowschedules", "ns", "s", {"status": dict.fromkeys(world.status())}, subresource="status")
+        rules = world.suspend_rules()
+        world.server.patch(
+            "workflowschedules", "ns", "s", {"status": dict.fromkeys(world.status())}, subresource="status"
+        )
+        rules()
         world.start()
         await world.sleep_until(at("10:06"))
         assert world.status()["state"] == "Active"
-        assert "Admitted 10:05" in [f"{each['spec'].get('decision')} {each['spec'].get('scheduledTime', '')[11:16]}" for each in world.records()]
+        assert "Admitted 10:05" in [
+            f"{each['spec'].get('decision')} {each['spec'].get('scheduledTime', '')[11:16]}" for each in world.records()
+        ]
 
     run(story)
 
@@ -233,23 +263,21 @@ def test_a_deletion_that_the_watch_missed_is_noticed() -> None:
 
 
 def _watches_people(request: ApiRequest) -> bool:
-    return request.path.endswith(WATCHES_OF_PEOPLE) and request.client.startswith("op") and request.method in {"WATCH", "GET"}
+    return (
+        request.path.endswith(WATCHES_OF_PEOPLE)
+        and request.client.startswith("op")
+        and request.method in {"WATCH", "GET"}
+    )
 
 
 def test_a_status_answer_that_overtakes_a_deletion_revives_nothing() -> None:
     """Stale cache: the answer to our own status write arrives after the event of the deletion."""
 
     async def story(world: World) -> None:
-        world.fault(
-            Fault(delay_seconds=0.0),
-            matches=lambda request: False,
-        )
-        process = next(iter(world.processes.values()))
-        process.transport.latency_seconds = 2.0
+        world.late.append(lambda _method, path: 2.0 if path.endswith("/status") else 0.0)
         world.apply(a_schedule(**FIVE))
-        await asyncio.sleep(0.5)
-        while not any(entry.path.endswith("workflowschedules/s/status") for entry in world.server.log):
-            await asyncio.sleep(0.1)
+        await asyncio.sleep(1)
+        assert any(entry.path.endswith("workflowschedules/s/status") for entry in world.server.log)
         world.delete("s")
         await world.sleep_until(at("10:06"))
         assert decisions(world, "s") == []
@@ -265,13 +293,9 @@ def test_a_list_of_jobs_that_is_older_than_a_new_job_does_not_lose_it() -> None:
         world.apply(a_schedule(**FIVE))
         await world.sleep_until(at("09:59:58"))
 
-        def is_list_of_jobs(request: ApiRequest) -> bool:
-            return request.path == "/apis/batch/v1/jobs" and request.method == "GET"
-
-        hook = _answer_late(world, is_list_of_jobs, seconds=5)
+        world.late.append(lambda method, path: 5.0 if (method, path) == ("GET", "/apis/batch/v1/jobs") else 0.0)
         world.server.compact()
         await world.sleep_until(at("10:00:30"))
-        world.server.faults.remove(hook)
         before = len(world.server.log)
         await world.sleep_until(at("10:04"))
         assert requests_of(world, before) < 10
@@ -281,12 +305,6 @@ def test_a_list_of_jobs_that_is_older_than_a_new_job_does_not_lose_it() -> None:
     run(story, start="09:55")
 
 
-def _answer_late(world: World, matches: Callable[[ApiRequest], bool], *, seconds: float) -> object:
-    """Carry out the requests that match at once and let their answers take so long."""
-    hook = world.fault(Fault(answer_delay_seconds=seconds), matches=matches)
-    return hook
-
-
 def test_an_answer_that_is_older_than_an_event_changes_nothing() -> None:
     """Stale cache: the Job's end was seen before the answer to its creation."""
 
@@ -294,9 +312,8 @@ def test_an_answer_that_is_older_than_an_event_changes_nothing() -> None:
         world.jobs.run_for(0.5)
         world.apply(a_schedule(**FIVE))
         await world.sleep_until(at("09:59:58"))
-        hook = _answer_late(world, lambda request: request.path.endswith("/jobs") and request.method == "POST", seconds=5)
+        world.late.append(lambda method, path: 5.0 if method == "POST" and path.endswith("/jobs") else 0.0)
         await world.sleep_until(at("10:00:30"))
-        world.server.faults.remove(hook)  # type: ignore[arg-type]
         assert world.records()[-1]["status"]["outcome"] == "Completed"
         world.auditor.check()
 

@@ -186,6 +186,42 @@ def test_a_replica_whose_clock_is_90_s_ahead_runs_nothing_twice_and_nothing_earl
     run(story)
 
 
+def test_edits_take_effect_also_where_the_clock_is_90_s_ahead() -> None:
+    """P13: a Baseline's watermark is "now"; were that the clock ahead, it would wait for the server's for ever."""
+
+    async def story(world: World) -> None:
+        world.jobs.run_for(2)
+        await world.until_leading(world.start("a", ahead_seconds=90))
+        world.apply(a_schedule(**MINUTELY))
+        await world.sleep_until(at("09:59:10"))
+        world.edit("s", enabled=False)
+        await world.sleep_until(at("09:59:20"))
+        assert world.status()["state"] == "Disabled"
+        world.edit("s", enabled=True)
+        await world.sleep_until(at("10:00:20"))
+        assert world.status()["state"] == "Active"
+        assert len(jobs_at(world, "20260302T100000Z")) == 1
+        world.auditor.check()
+
+    run(story)
+
+
+def test_a_slow_api_server_slows_and_does_not_stop() -> None:
+    """2 s a call: the Lease is acquired and kept, what is due runs within its deadline."""
+
+    async def story(world: World) -> None:
+        world.jobs.run_for(2)
+        await world.until_leading(world.start("a", latency_seconds=2.0))
+        world.apply(a_schedule(**MINUTELY))
+        await world.sleep_until(at("10:02:50"))
+        assert lease(world)["leaseTransitions"] == 1
+        for minute in range(3):
+            assert len(jobs_at(world, f"20260302T100{minute}00Z")) == 1
+        world.auditor.check()
+
+    run(story)
+
+
 def test_a_deleted_lease_is_made_anew_above_every_epoch_on_record() -> None:
     """R33 P16."""
 
@@ -290,7 +326,9 @@ def test_a_job_that_ends_while_the_watch_is_silent_and_vanishes() -> None:
 
 
 async def _break_watches_and_lose_the_job(world: World) -> None:
-    hook = world.fault(Fault(is_dropped=True), matches=lambda request: "watch" in request.query or request.method == "WATCH")
+    hook = world.fault(
+        Fault(is_dropped=True), matches=lambda request: "watch" in request.query or request.method == "WATCH"
+    )
     world.server.break_watches()
     await asyncio.sleep(1)
     name = world.job_names()[0]

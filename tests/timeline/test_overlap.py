@@ -7,7 +7,19 @@ import pytest
 from support.api_kinds import Json
 from support.harness import World
 from support.objects import a_schedule
-from support.story import At, Crash, Outage, Step, admitted, coalesced, completed, failed, play, skipped_misfire, skipped_overlap
+from support.story import (
+    At,
+    Crash,
+    Outage,
+    Step,
+    admitted,
+    coalesced,
+    completed,
+    failed,
+    play,
+    skipped_misfire,
+    skipped_overlap,
+)
 
 LATEST = {"misfirePolicy": "Latest"}
 MINUTELY = {"schedule": "* * * * *"}

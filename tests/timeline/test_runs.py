@@ -10,7 +10,7 @@ from support.api_kinds import Json
 from support.harness import World
 from support.job_runner import Course
 from support.objects import a_schedule
-from support.story import At, Crash, Outage, Step, admitted, completed, failed, play, skipped_misfire
+from support.story import At, Crash, Outage, Step, admitted, completed, failed, play
 from workflow_schedules.api.names import LABEL_SCHEDULE_UID, record_name
 
 FIVE = {"schedule": "*/5 * * * *"}
@@ -51,7 +51,12 @@ def outcome_of_first_run(world: World, **want: object) -> None:
 def forge(world: World, *, number: int, owner_uid: str) -> None:
     """K-095: a Job with our label and, maybe, the name and owner of the next run."""
     uid = world.schedule()["metadata"]["uid"]
-    owner = {"apiVersion": "workflow-schedules.dev/v1alpha1", "kind": "ScheduleOccurrence", "name": "x", "controller": True}
+    owner = {
+        "apiVersion": "workflow-schedules.dev/v1alpha1",
+        "kind": "ScheduleOccurrence",
+        "name": "x",
+        "controller": True,
+    }
     world.server.create(
         {
             "apiVersion": "batch/v1",
@@ -70,6 +75,13 @@ def forge(world: World, *, number: int, owner_uid: str) -> None:
 quota = Refusal(403, "Forbidden", f'jobs.batch "x" is forbidden: {QUOTA}')
 long_quota = Refusal(403, "Forbidden", f'jobs.batch "x" is forbidden: {QUOTA}')
 pod_security = Refusal(422, "Invalid", 'Job.batch "x" is invalid: spec.template.spec.containers: Required value')
+
+
+def _is_unhealthy(world: World) -> None:
+    condition = world.condition("RunsHealthy")
+    assert condition["status"] == "False"
+    assert "exceeded quota" in condition["message"]
+
 
 STORIES: dict[str, tuple[list[Step], Json, Course]] = {
     "R25: a failed Job is a failed run; a later success ends the streak": (
@@ -138,7 +150,7 @@ STORIES: dict[str, tuple[list[Step], Json, Course]] = {
         [
             At("09:59", do=long_quota.begin),
             At("10:00:20", want=[admitted("10:00")], ends=[]),
-            At("10:00:30", status={"activeCount": 1}, check=lambda world: _is_unhealthy(world)),
+            At("10:00:30", status={"activeCount": 1}, check=_is_unhealthy),
             At("10:02", ends=[failed("10:00", "NotStarted")], check=lambda world: _tried(world, at_most=12)),
             At("10:04", do=long_quota.end),
             At("10:05", want=[admitted("10:05")], ends=[completed("10:05")]),
@@ -194,12 +206,6 @@ def _has_jobs(world: World, count: int) -> None:
 def _tried(world: World, *, at_most: int) -> None:
     creates = [entry for entry in world.server.log if entry.method == "POST" and entry.path.endswith("/jobs")]
     assert 1 <= len(creates) <= at_most
-
-
-def _is_unhealthy(world: World) -> None:
-    condition = world.condition("RunsHealthy")
-    assert condition["status"] == "False"
-    assert "exceeded quota" in condition["message"]
 
 
 @pytest.mark.parametrize("name", STORIES)

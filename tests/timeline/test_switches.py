@@ -209,7 +209,11 @@ def test_a_schedule_deleted_and_made_anew_is_another_one() -> None:
         world.apply(a_schedule(schedule="*/5 * * * *"))
 
     def both_have_their_records(world: World) -> None:
-        uids = [record["spec"]["scheduleRef"]["uid"] for record in world.records() if record["spec"]["decision"] != "Baseline"]
+        uids = [
+            record["spec"]["scheduleRef"]["uid"]
+            for record in world.records()
+            if record["spec"]["decision"] != "Baseline"
+        ]
         assert len(uids) == len(set(uids)) == 2
 
     play(

@@ -20,8 +20,8 @@ from workflow_schedules.core.due_times import (
 )
 from workflow_schedules.core.triggers import CronTrigger, InvalidTriggerError
 
-MANY = settings(max_examples=2 * settings.default.max_examples, deadline=None)
-WINDOWS_PER_CRON = 10  # 2,000 pairs of expression and window by default
+MANY = settings(max_examples=settings.default.max_examples, deadline=None)
+WINDOWS_PER_CRON = 20  # 2,000 pairs of expression and window by default
 
 # zone and the minute in UTC near which its clock changes
 CHANGES = [

@@ -210,6 +210,8 @@ SCHEDULE_STATUS: dict[str, Any] = {
     "revisionTime": "2026-08-27T12:00:00Z",
     "specHash": "h",
     "logHead": 3,
+    "definitionUID": "d",
+    "definitionGeneration": 4,
     "fencingEpoch": 8,
     "writer": "w",
     "lease": "ns/l",

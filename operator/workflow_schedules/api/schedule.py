@@ -14,6 +14,21 @@ _RUN_ONCE_PATTERN = (
 )
 
 
+_FIVE_FIELDS = Rule(
+    rule=r"self.matches('^[ \t]*[^ \t]+([ \t]+[^ \t]+){4}[ \t]*$')",
+    message="exactly five fields are needed: minute hour day-of-month month day-of-week, "
+    "such as '*/15 * * * *'; seconds, years, @macros and TZ= are not supported (use timeZone)",
+    message_expression="'\"' + self + '\" has not exactly five fields: write minute hour day-of-month "
+    'month day-of-week, such as "*/15 * * * *"; seconds, years, @macros and TZ= are not supported '
+    "(use timeZone)'",
+)
+_DATE_RULE = Rule(
+    rule="self.matches('^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$')",
+    message="want a date such as 2026-12-25",
+    message_expression="'\"' + self + '\" is no date: write it as 2026-12-25'",
+)
+
+
 class ConcurrencyPolicy(StrEnum):
     """What an unfinished run means for the next one."""
 
@@ -26,6 +41,20 @@ class MisfirePolicy(StrEnum):
 
     SKIP = "Skip"
     LATEST = "Latest"
+
+
+class SkippedTimePolicy(StrEnum):
+    """What happens to a wall-clock time that a clock change skips."""
+
+    NEXT_VALID = "NextValid"
+    SKIP = "Skip"
+
+
+class RepeatedTimePolicy(StrEnum):
+    """What happens to a wall-clock time that a clock change repeats."""
+
+    BOTH = "Both"
+    FIRST = "First"
 
 
 class State(StrEnum):
@@ -58,12 +87,17 @@ class WorkflowScheduleSpec(Model):
             "WorkflowDefinition, jobTemplate is an inline Job template as in CronJob'",
         ),
         Rule(
-            rule="has(self.schedule) != has(self.runOnceTime)",
-            message="exactly one of schedule and runOnceTime is needed: schedule is a five-field cron expression, "
-            "runOnceTime one instant with an explicit offset",
-            message_expression="(has(self.schedule) ? 'schedule and runOnceTime are both set' : "
-            "'neither schedule nor runOnceTime is set') + ': give exactly one; schedule is a five-field cron "
-            "expression, runOnceTime one instant with an explicit offset'",
+            rule="[has(self.schedule), has(self.schedules), has(self.runOnceTime)].filter(given, given).size() == 1",
+            message="exactly one of schedule, schedules and runOnceTime is needed: schedule is a five-field cron "
+            "expression, schedules a list of them, runOnceTime one instant with an explicit offset",
+            message_expression="(has(self.schedule) || has(self.schedules) || has(self.runOnceTime) ? 'several' : 'none') "
+            "+ ' of schedule, schedules and runOnceTime are set: give exactly one; schedule is a five-field cron "
+            "expression, schedules a list of them, runOnceTime one instant with an explicit offset'",
+        ),
+        Rule(
+            rule="!has(self.startTime) || !has(self.endTime) || self.endTime > self.startTime",
+            message="endTime is not later than startTime: write a later endTime, or leave one of them out",
+            field_path=".endTime",
         ),
         Rule(
             rule="self.concurrencyPolicy != 'Allow' || has(self.maxActiveRuns)",
@@ -93,18 +127,22 @@ class WorkflowScheduleSpec(Model):
             "Cron expression of five fields: minute, hour, day of month, month, day of week. In timeZone.",
             min_length=9,
             max_length=120,
+            rules=(_FIVE_FIELDS,),
+        ),
+    ] = None
+    schedules: Annotated[
+        tuple[Annotated[str, Wire(min_length=9, max_length=120, rules=(_FIVE_FIELDS,))], ...],
+        Wire(
+            "Several cron expressions: their union, equal instants fire once; or give schedule.",
+            max_items=10,
             rules=(
                 Rule(
-                    rule=r"self.matches('^[ \t]*[^ \t]+([ \t]+[^ \t]+){4}[ \t]*$')",
-                    message="exactly five fields are needed: minute hour day-of-month month day-of-week, "
-                    "such as '*/15 * * * *'; seconds, years, @macros and TZ= are not supported (use timeZone)",
-                    message_expression="'\"' + self + '\" has not exactly five fields: write minute hour day-of-month "
-                    'month day-of-week, such as "*/15 * * * *"; seconds, years, @macros and TZ= are not supported '
-                    "(use timeZone)'",
+                    rule="size(self) > 0",
+                    message="schedules is empty: write one to ten cron expressions, or leave it out",
                 ),
             ),
         ),
-    ] = None
+    ] = ()
     run_once_time: Annotated[
         str | None,
         Wire(
@@ -144,6 +182,33 @@ class WorkflowScheduleSpec(Model):
         int | None,
         Wire("No start later than this after the instant. Unset: 60 under Skip, unbounded under Latest.", minimum=5),
     ] = None
+    skipped_time_policy: Annotated[
+        SkippedTimePolicy,
+        Wire(
+            "A wall-clock time that a clock change skips. NextValid: the first minute after the gap. Skip: not at all.",
+            has_default=True,
+        ),
+    ] = SkippedTimePolicy.NEXT_VALID
+    repeated_time_policy: Annotated[
+        RepeatedTimePolicy,
+        Wire(
+            "A wall-clock time that a clock change repeats. Both: twice. First: the first time only.", has_default=True
+        ),
+    ] = RepeatedTimePolicy.BOTH
+    max_jitter_seconds: Annotated[
+        int | None,
+        Wire(
+            "Spreads starts: each is late by a stable part of this, below half the gap to the next instant.",
+            minimum=0,
+            maximum=86400,
+        ),
+    ] = None
+    exclude_dates: Annotated[
+        tuple[Annotated[str, Wire(min_length=10, max_length=10, rules=(_DATE_RULE,))], ...],
+        Wire("Dates in timeZone whose instants are skipped, on record.", max_items=400),
+    ] = ()
+    start_time: Annotated[UtcTime | None, Wire("No instant before this is due.")] = None
+    end_time: Annotated[UtcTime | None, Wire("No instant after this is due.")] = None
     input: Annotated[
         dict[str, Any] | None,
         Wire("Input of every run: a JSON object of at most 32 KiB, which the operator checks."),
@@ -187,6 +252,12 @@ class WorkflowScheduleStatus(Model):
     spec_hash: Annotated[str | None, Wire("Hash of the relevant fields.", max_length=128)] = None
     log_head: Annotated[
         int | None, Wire("Newest record number known when this was written; never goes back.", minimum=0)
+    ] = None
+    definition_uid: Annotated[str | None, Wire("UID of the definition that the newest record saw.", max_length=64)] = (
+        None
+    )
+    definition_generation: Annotated[
+        int | None, Wire("Generation of the definition that the newest record saw.", minimum=0)
     ] = None
     fencing_epoch: Annotated[int | None, Wire("Epoch of the writer.", minimum=0)] = None
     writer: Annotated[str | None, Wire("Lease holder that wrote this.", max_length=253)] = None

@@ -15,6 +15,7 @@ from workflow_schedules.cluster.watch import watch
 from workflow_schedules.handlers.feed import Feed
 from workflow_schedules.scheduler.leader import Leader
 from workflow_schedules.scheduler.leadership import Elector
+from workflow_schedules.scheduler.sweep import Sweep
 from workflow_schedules.scheduler.wakeups import WakeUps
 
 if TYPE_CHECKING:
@@ -38,13 +39,19 @@ class Operator:
         cache, wakeups = Cache(), WakeUps()
         self._client = client
         self._cluster = Cluster(
-            client=client, cache=cache, templates=Templates(client), now=clock.now, monotonic=clock.monotonic
+            client=client,
+            cache=cache,
+            templates=Templates(client),
+            wall_clock=clock.now,
+            monotonic=clock.monotonic,
         )
-        self.feed = Feed(cache, wakeups, asyncio.get_running_loop())
+        sweep = Sweep(self._cluster, wakeups)
+        self.feed = Feed(cache, wakeups, asyncio.get_running_loop(), on_list=sweep.note_list)
         self._elector = Elector(client, settings.lease, identity=identity, clock=clock, times=settings.lease_times)
         self._leader = Leader(
             cluster=self._cluster,
             wakeups=wakeups,
+            sweep=sweep,
             note_epoch=self._elector.note_epoch,
             has_jobs=lambda: self.feed.has_jobs,
             drain_seconds=settings.drain_seconds,

@@ -10,42 +10,39 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, assert_never
 
 from workflow_schedules.api import names
 from workflow_schedules.cluster import wire
+from workflow_schedules.cluster.backoff import BACKOFF_FIRST_SECONDS, FENCE_RETRY_SECONDS, pause_seconds
 from workflow_schedules.cluster.errors import (
     AlreadyExistsError,
     ClusterError,
     ConflictError,
     ForbiddenError,
-    InvalidError,
     NotFoundError,
     UnansweredError,
 )
 from workflow_schedules.cluster.history import read_log
+from workflow_schedules.cluster.runs import create_job, read_job
 from workflow_schedules.cluster.templates import Templates
-from workflow_schedules.core.job import job_manifest, labels
-from workflow_schedules.core.log import totals_now
+from workflow_schedules.core.job import labels
 from workflow_schedules.core.model import Append, Claim, CreateJob, LookAgain, ReadLog, WriteOutcome
 from workflow_schedules.core.runs import REQUEST_LIFE
-from workflow_schedules.core.zones import UnknownTimeZoneError, load_zone
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from workflow_schedules.cluster.cache import Cache, RunMemory
+    from workflow_schedules.cluster.cache import Cache
     from workflow_schedules.cluster.client import Client
     from workflow_schedules.cluster.fence import Fence
-    from workflow_schedules.core.model import ObjectRef, Run, Snapshot, Step
+    from workflow_schedules.cluster.memory import ScheduleLog
+    from workflow_schedules.core.model import Definition, ObjectRef, Run, Schedule, Snapshot, Step
 
 log = logging.getLogger(__name__)
 
 CLOCK_TOLERANCE = timedelta(seconds=2)
-FENCE_RETRY_SECONDS = 0.25
-BACKOFF_FIRST_SECONDS = 1.0
-BACKOFF_LIMIT_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,15 +50,23 @@ class Cluster:
     """What a step is carried out with.
 
     Attributes:
-        now: the wall clock, aware UTC.
+        wall_clock: this machine's, aware UTC.
         monotonic: seconds, never stepping back.
     """
 
     client: Client
     cache: Cache
     templates: Templates
-    now: Callable[[], datetime]
+    wall_clock: Callable[[], datetime]
     monotonic: Callable[[], float]
+
+    def now(self) -> datetime:
+        """Return the time to decide on: the wall clock, held back where it runs ahead of the API server's.
+
+        A watermark is never ahead of the server's clock (P13): without this, one that is to be "now" would wait for ever.
+        """
+        local, server = self.wall_clock(), self.client.server_now(self.monotonic())
+        return local if server is None else min(local, server + CLOCK_TOLERANCE)
 
     def is_everything_answered(self) -> bool:
         """Tell whether no write of ours can still arrive: the Lease may be released then (P15)."""
@@ -81,13 +86,37 @@ async def apply(cluster: Cluster, step: Step, snapshot: Snapshot, *, fence: Fenc
     Source: reliability, the write protocol and P2, P5, P10, P11, P13, P18.
     """
     fence.check()
+    memory = cluster.cache.log(snapshot.uid)
     try:
-        return await _carry_out(cluster, step, snapshot, fence)
-    except ForbiddenError as error:
-        return _refused(error, snapshot)
+        wait_seconds = await _carry_out(cluster, step, snapshot, fence)
     except ClusterError as error:
-        log.warning("a request failed, it is tried again", extra={"schedule": snapshot.uid, "error": str(error)})
-        return max(error.retry_after_seconds, BACKOFF_FIRST_SECONDS)
+        if isinstance(error, ForbiddenError) and error.is_fence:
+            return FENCE_RETRY_SECONDS  # the admission cache lags behind the Lease for a moment after a takeover (P14)
+        pause = pause_seconds(error, failures=memory.failures)
+        memory.failures += 1
+        log.warning(
+            "a request failed, it is tried again",
+            extra={"schedule": snapshot.uid, "error": error.message, "pause_seconds": pause},
+        )
+        return pause
+    memory.failures = 0
+    return wait_seconds
+
+
+async def reread_schedule(cluster: Cluster, schedule: Schedule) -> None:
+    """Read a schedule from the API server itself; forget it if it is gone, or is another one of its name.
+
+    Raises:
+        ClusterError: it could not be read.
+    """
+    try:
+        body = await cluster.client.get_schedule(schedule.ref.namespace, schedule.ref.name)
+    except NotFoundError:
+        body = {"metadata": {"uid": ""}}
+    if body["metadata"]["uid"] == schedule.uid:
+        cluster.cache.refresh_schedule(body)
+    else:
+        cluster.cache.remove_schedule(schedule.uid)
 
 
 async def _carry_out(cluster: Cluster, step: Step, snapshot: Snapshot, fence: Fence) -> float:
@@ -101,7 +130,7 @@ async def _carry_out(cluster: Cluster, step: Step, snapshot: Snapshot, fence: Fe
         case Claim():
             await _claim(cluster, step.run, snapshot)
         case CreateJob():
-            await _create_job(cluster, step.run, snapshot, fence)
+            await create_job(cluster, step.run, snapshot, fence)
         case WriteOutcome():
             await _write_outcome(cluster, step, snapshot)
         case _:
@@ -109,23 +138,23 @@ async def _carry_out(cluster: Cluster, step: Step, snapshot: Snapshot, fence: Fe
     return 0.0
 
 
-def _refused(error: ForbiddenError, snapshot: Snapshot) -> float:
-    if error.is_fence:  # the admission cache lags behind the Lease for a moment after a takeover (P14)
-        return FENCE_RETRY_SECONDS
-    log.warning("a write was forbidden", extra={"schedule": snapshot.uid, "error": error.message})
-    return max(error.retry_after_seconds, BACKOFF_LIMIT_SECONDS)
-
-
 async def _look_again(cluster: Cluster, snapshot: Snapshot) -> float:
     """Read schedule and definition from the server itself, since the log knows a newer generation."""
     schedule = snapshot.schedule
     if schedule is None:
         return 0.0
-    cluster.cache.put_schedule(await cluster.client.get_schedule(schedule.ref.namespace, schedule.ref.name))
+    await reread_schedule(cluster, schedule)
     if snapshot.definition is not None:
-        ref = snapshot.definition.ref
-        cluster.cache.put_definition(await cluster.client.get_definition(ref.namespace, ref.name))
+        await _reread_definition(cluster, snapshot.definition)
     return BACKOFF_FIRST_SECONDS  # whatever was read, a second look right now would read the same
+
+
+async def _reread_definition(cluster: Cluster, definition: Definition) -> None:
+    ref = definition.ref
+    try:
+        cluster.cache.refresh_definition(await cluster.client.get_definition(ref.namespace, ref.name))
+    except NotFoundError:
+        cluster.cache.remove_definition(ref, definition.uid)
 
 
 async def _append(cluster: Cluster, step: Append, snapshot: Snapshot, fence: Fence) -> float:
@@ -187,7 +216,7 @@ async def _claim(cluster: Cluster, run: Run, snapshot: Snapshot) -> None:
 
 
 async def _write_outcome(cluster: Cluster, step: WriteOutcome, snapshot: Snapshot) -> None:
-    if step.confirm_absence and await _read_job(cluster, step.run.record.ref):
+    if step.confirm_absence and await read_job(cluster, step.run.record.ref):
         return
     await _patch_run(cluster, step.run, snapshot, step.status.wire())
     log.info(
@@ -197,73 +226,24 @@ async def _write_outcome(cluster: Cluster, step: WriteOutcome, snapshot: Snapsho
 
 
 async def _patch_run(cluster: Cluster, run: Run, snapshot: Snapshot, status: dict[str, Any]) -> None:
-    ref, memory = run.record.ref, cluster.cache.log(snapshot.uid)
+    memory = cluster.cache.log(snapshot.uid)
+    try:
+        cluster.cache.update_run(snapshot.uid, wire.record_of(await _patched(cluster, run, memory, status)))
+    except NotFoundError:
+        memory.contradiction = f"record {run.record.ref.name} is gone although its run was unfinished"
+        memory.runs.pop(run.record.number, None)  # there is nothing left to write to
+    except wire.NotARecordError as error:
+        memory.contradiction = str(error)
+        memory.runs.pop(run.record.number, None)
+
+
+async def _patched(cluster: Cluster, run: Run, memory: ScheduleLog, status: dict[str, Any]) -> dict[str, Any]:
+    """Patch a record's status; where that is not answered, or somebody was faster, return what is there now."""
+    ref, client = run.record.ref, cluster.client
     patch = {"metadata": {"resourceVersion": run.record.resource_version}, "status": status}
     try:
-        memory.update(wire.record_of(await cluster.client.patch_occurrence_status(ref.namespace, ref.name, patch)))
+        return await client.patch_occurrence_status(ref.namespace, ref.name, patch)
     except (ConflictError, UnansweredError) as error:
         if isinstance(error, UnansweredError) and (known := memory.runs.get(run.record.number)) is not None:
             known.outcome_given_up_at = cluster.monotonic()
-        memory.update(wire.record_of(await cluster.client.get_occurrence(ref.namespace, ref.name)))
-    except NotFoundError:
-        memory.contradiction = f"record {ref.name} is gone although its run was unfinished"
-
-
-async def _create_job(cluster: Cluster, run: Run, snapshot: Snapshot, fence: Fence) -> None:
-    ref, memory = run.record.ref, cluster.cache.log(snapshot.uid).runs[run.record.number]
-    try:
-        manifest = await _manifest(cluster, run, snapshot)
-        fence.check()
-        cluster.cache.put_job(await cluster.client.create_job(ref.namespace, manifest))
-    except AlreadyExistsError:
-        await _read_job(cluster, ref)
-    except UnansweredError as error:
-        _note_failure(memory, error, cluster.now())
-        memory.create_given_up_at = cluster.monotonic()
-        await _read_job(cluster, ref)
-    except (InvalidError, NotFoundError) as error:
-        memory.refused = error.message
-    except ForbiddenError as error:
-        if error.is_fence:
-            raise
-        if error.is_quota or error.is_terminating:
-            _note_failure(memory, error, cluster.now())
-        else:
-            memory.refused = error.message
-    except ClusterError as error:
-        _note_failure(memory, error, cluster.now())
-
-
-async def _manifest(cluster: Cluster, run: Run, snapshot: Snapshot) -> dict[str, Any]:
-    template = await cluster.templates.pinned(run.record.ref.namespace, run.record.spec.template_hash or "")
-    spec = snapshot.schedule.spec if snapshot.schedule else None
-    return job_manifest(
-        run.record,
-        template,
-        zone=_zone(spec.time_zone if spec else "UTC"),
-        last_successful_at=totals_now(snapshot.head, snapshot.runs).last_successful_time,
-        writer=snapshot.writer,
-    )
-
-
-def _zone(name: str) -> tzinfo:
-    try:
-        return load_zone(name)
-    except UnknownTimeZoneError:
-        return UTC
-
-
-def _note_failure(memory: RunMemory, error: ClusterError, now: datetime) -> None:
-    pause = min(BACKOFF_FIRST_SECONDS * 2**memory.attempts, BACKOFF_LIMIT_SECONDS)
-    memory.attempts += 1
-    memory.last_error = error.message
-    memory.retry_at = now + timedelta(seconds=max(pause, error.retry_after_seconds))
-
-
-async def _read_job(cluster: Cluster, ref: ObjectRef) -> bool:
-    """Ask the API server itself for a Job; tell whether there is one, and take it into the cache."""
-    try:
-        cluster.cache.put_job(await cluster.client.get_job(ref.namespace, ref.name))
-    except NotFoundError:
-        return False
-    return True
+        return await client.get_occurrence(ref.namespace, ref.name)

@@ -7,21 +7,19 @@ requests and no decisions may live here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from workflow_schedules.api.occurrence import Decision
-from workflow_schedules.api.schedule import RecentOccurrence
 from workflow_schedules.cluster import wire
+from workflow_schedules.cluster.memory import ScheduleLog, is_final
 from workflow_schedules.core.model import Run, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from datetime import timedelta
 
+    from workflow_schedules.cluster.memory import RunMemory
     from workflow_schedules.core.model import Definition, Job, ObjectRef, Record, Schedule, Writer
-
-_RECENT = 10
 
 
 class SeenJob(NamedTuple):
@@ -29,78 +27,6 @@ class SeenJob(NamedTuple):
 
     job: Job
     version: int
-
-
-@dataclass(slots=True)
-class RunMemory:
-    """An admitted record and what this process lived through with it.
-
-    Attributes:
-        create_given_up_at: monotonic second in which a Job create was last left without an answer.
-        outcome_given_up_at: monotonic second in which a status write was last left without an answer.
-    """
-
-    record: Record
-    refused: str | None = None
-    last_error: str | None = None
-    attempts: int = 0
-    retry_at: datetime | None = None
-    create_given_up_at: float | None = None
-    outcome_given_up_at: float | None = None
-
-
-@dataclass(slots=True)
-class ScheduleLog:
-    """The log of one schedule as read in this epoch.
-
-    Attributes:
-        is_read: head and open runs were read and nothing since then says otherwise.
-        recent: newest decisions first, Baselines left out.
-        failures: requests that failed since the last one that didn't.
-    """
-
-    is_read: bool = False
-    head: Record | None = None
-    runs: dict[int, RunMemory] = field(default_factory=dict)
-    contradiction: str | None = None
-    held: tuple[datetime, ...] = ()
-    recent: list[RecentOccurrence] = field(default_factory=list)
-    failures: int = 0
-
-    @property
-    def unfinished(self) -> int:
-        """Return how many runs have no final outcome yet."""
-        return sum(1 for run in self.runs.values() if not _is_final(run.record))
-
-    def add(self, record: Record) -> None:
-        """Take in the newest record."""
-        self.head = record
-        if record.spec.decision is Decision.ADMITTED:
-            self.runs[record.number] = RunMemory(record=record)
-        still_open = frozenset(record.spec.open)
-        for number in [n for n, run in self.runs.items() if n not in still_open and _is_final(run.record)]:
-            del self.runs[number]  # folded into the record's totals
-        self._note(record)
-
-    def update(self, record: Record) -> None:
-        """Take in a newer status of a run."""
-        run = self.runs.get(record.number)
-        if run is not None:
-            run.record = record
-        self._note(record)
-
-    def _note(self, record: Record) -> None:
-        if record.spec.decision in {None, Decision.BASELINE}:
-            return
-        line = RecentOccurrence(
-            name=record.ref.name,
-            time=record.spec.scheduled_time,
-            decision=str(record.spec.decision),
-            outcome=str(record.status.outcome) if record.status.outcome else None,
-            reason=record.status.reason or record.spec.reason,
-        )
-        others = [other for other in self.recent if other.name != line.name]
-        self.recent = sorted([line, *others], key=lambda other: other.name, reverse=True)[:_RECENT]
 
 
 class Cache:
@@ -111,7 +37,6 @@ class Cache:
         self.definitions: dict[ObjectRef, Definition] = {}
         self.jobs: dict[ObjectRef, Job] = {}
         self.logs: dict[str, ScheduleLog] = {}
-        self._uids: dict[ObjectRef, str] = {}
         self._children: dict[ObjectRef, set[str]] = {}
         self._floors = {"schedules": 0, "definitions": 0}
         self._job_versions: dict[ObjectRef, int] = {}
@@ -129,7 +54,6 @@ class Cache:
         if known is not None:
             self._unlink(known)
         self.schedules[uid] = schedule
-        self._uids[schedule.ref] = uid
         if (parent := _parent(schedule)) is not None:
             self._children.setdefault(parent, set()).add(uid)
         is_news = known is None or (known.generation, known.is_deleting) != (schedule.generation, schedule.is_deleting)
@@ -146,8 +70,6 @@ class Cache:
         if known is None:
             return None
         self._unlink(known)
-        if self._uids.get(known.ref) == uid:
-            del self._uids[known.ref]
         return uid
 
     def put_definition(self, body: Mapping[str, Any]) -> set[str]:
@@ -179,10 +101,6 @@ class Cache:
         """Return the UIDs of the schedules that name a definition."""
         return set(self._children.get(definition, ()))
 
-    def uid_of(self, schedule: ObjectRef) -> str | None:
-        """Return the UID of the schedule of that name."""
-        return self._uids.get(schedule)
-
     def replace_all(
         self,
         schedules: tuple[Iterable[Mapping[str, Any]], str],
@@ -191,7 +109,6 @@ class Cache:
         """Drop everything about schedules, definitions and logs for a consistent re-read (P9); never merged."""
         self.schedules.clear()
         self.definitions.clear()
-        self._uids.clear()
         self._children.clear()
         self.logs.clear()
         self._floors = {"schedules": 0, "definitions": 0}
@@ -278,7 +195,7 @@ class Cache:
         """Tell whether the outcome of a Job's run is still to be recorded."""
         log = self.logs.get(job.schedule_uid)
         runs = log.runs.values() if log else ()
-        return any(run.record.uid == job.owner_uid and not _is_final(run.record) for run in runs)
+        return any(run.record.uid == job.owner_uid and not is_final(run.record) for run in runs)
 
     # what decisions are made on
 
@@ -345,10 +262,6 @@ def _parent(schedule: Schedule) -> ObjectRef | None:
     if schedule.spec is None or schedule.spec.workflow_ref is None:
         return None
     return replace(schedule.ref, name=schedule.spec.workflow_ref.name)
-
-
-def _is_final(record: Record) -> bool:
-    return record.status.outcome is not None and record.status.outcome.is_final
 
 
 def _is_recent(given_up_at: float | None, answered_before: float) -> bool:

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 from workflow_schedules.api import names
 from workflow_schedules.api.occurrence import Cause
 from workflow_schedules.cluster import wire
-from workflow_schedules.cluster.cache import RunMemory
 from workflow_schedules.cluster.errors import NotFoundError
 from workflow_schedules.cluster.fence import LostLeaseError
+from workflow_schedules.cluster.memory import RunMemory
 from workflow_schedules.core.log import FORMAT
 
 if TYPE_CHECKING:
-    from workflow_schedules.cluster.cache import Cache, ScheduleLog
+    from workflow_schedules.cluster.cache import Cache
     from workflow_schedules.cluster.client import Client
+    from workflow_schedules.cluster.memory import ScheduleLog
     from workflow_schedules.core.model import Record, Schedule, Snapshot, Writer
 
 

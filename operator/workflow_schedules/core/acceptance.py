@@ -8,18 +8,27 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from datetime import date
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from workflow_schedules.api.schedule import ConcurrencyPolicy
-from workflow_schedules.core.due_times import parse_cron
-from workflow_schedules.core.triggers import InvalidTriggerError, Trigger, parse_one_shot
+from workflow_schedules.api.schedule import ConcurrencyPolicy, RepeatedTimePolicy, SkippedTimePolicy
+from workflow_schedules.core.due_times import check_zone, parse_cron
+from workflow_schedules.core.job import template_problem
+from workflow_schedules.core.triggers import Calendar, InvalidTriggerError, Trigger, parse_one_shot
+from workflow_schedules.core.zones import FIRST_SECOND, LAST_SECOND, to_seconds
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from workflow_schedules.api.schedule import WorkflowScheduleSpec
     from workflow_schedules.core.model import Definition, Schedule, Template
 
 MAX_INPUT_BYTES = 32 * 1024
+MAX_CRONS = 10
+MAX_EXCLUDED_DATES = 400
+MAX_JITTER_SECONDS = 86400
+_EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,10 +38,12 @@ class Refusal:
     Attributes:
         reason: CamelCase cause of the `Accepted` condition.
         message: names the field, the value and what would be accepted.
+        path: the field below ``spec``.
     """
 
     reason: str
     message: str
+    path: tuple[str | int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,19 +55,55 @@ class Accepted:
 
 
 def accept(schedule: Schedule) -> Accepted | Refusal:
-    """Judge the spec of a schedule.
+    """Judge the spec of a schedule; judged once for each spec that was read.
 
     Source: contract R36, section 2 (fields), conditions (`Accepted`).
     """
+    return _judge(_Same(schedule))
+
+
+class _Same:
+    """A schedule as a key: the same spec object is the same spec."""
+
+    __slots__ = ("schedule",)
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.schedule = schedule
+
+    def __hash__(self) -> int:
+        return id(self.schedule.spec)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Same):
+            return NotImplemented
+        mine, theirs = self.schedule, other.schedule
+        return mine.spec is theirs.spec and mine.template == theirs.template and mine.problem == theirs.problem
+
+
+@lru_cache(maxsize=16384)
+def _judge(same: _Same) -> Accepted | Refusal:
+    schedule = same.schedule
+    found = refusals(schedule)
+    if schedule.spec is None or found:
+        message = "; ".join(refusal.message for refusal in found)
+        return Refusal(reason=found[0].reason, message=message, path=found[0].path)
+    return Accepted(spec=schedule.spec, trigger=trigger_of(schedule.spec))
+
+
+def refusals(schedule: Schedule) -> list[Refusal]:
+    """Return everything for which a spec is refused; nothing when it can be acted on.
+
+    Source: contract R5, R7, R36.
+    """
     if schedule.spec is None:
-        return Refusal(reason="InvalidSpec", message=schedule.problem or "spec: it does not parse")
-    spec = schedule.spec
-    if refusal := _refuse_template_source(schedule, spec) or _refuse_limits(spec) or _refuse_input(spec):
-        return refusal
-    try:
-        return Accepted(spec=spec, trigger=_trigger(spec))
-    except InvalidTriggerError as error:
-        return Refusal(reason=error.reason, message=str(error))
+        return [Refusal(reason="InvalidSpec", message=schedule.problem or "spec: it does not parse")]
+    return [
+        *_template_source(schedule, schedule.spec),
+        *_trigger_fields(schedule.spec),
+        *_limits(schedule.spec),
+        *_validity(schedule.spec),
+        *_input(schedule.spec),
+    ]
 
 
 def template_of(schedule: Schedule, definition: Definition | None) -> Template | None:
@@ -64,62 +111,147 @@ def template_of(schedule: Schedule, definition: Definition | None) -> Template |
     return schedule.template if schedule.template is not None else definition.template if definition else None
 
 
-def _trigger(spec: WorkflowScheduleSpec) -> Trigger:
-    if spec.schedule is not None and spec.run_once_time is None:
-        return parse_cron(spec.schedule, spec.time_zone)
-    if spec.run_once_time is not None and spec.schedule is None:
-        _check_zone(spec.time_zone)
+def trigger_of(spec: WorkflowScheduleSpec) -> Trigger:
+    """Return the trigger of a spec that has no refusals; equal specs share one.
+
+    Raises:
+        InvalidTriggerError: an expression, the zone or the instant can't be used.
+
+    Source: contract R5 to R7.
+    """
+    if spec.run_once_time is not None:
+        check_zone(spec.time_zone)
         return parse_one_shot(spec.run_once_time)
-    both = "both are set" if spec.schedule is not None else "neither is set"
-    raise InvalidTriggerError(
-        field="schedule",
-        reason="InvalidSchedule",
-        message=f"spec: exactly one of schedule and runOnceTime is needed, {both}",
+    return _calendar(
+        spec.schedules or (spec.schedule or "",),
+        spec.time_zone,
+        spec.skipped_time_policy,
+        spec.repeated_time_policy,
+        spec.exclude_dates,
+        to_seconds(spec.start_time) if spec.start_time else FIRST_SECOND,
+        to_seconds(spec.end_time) if spec.end_time else LAST_SECOND,
     )
 
 
-@lru_cache(maxsize=1024)
-def _check_zone(name: str) -> None:
-    parse_cron("0 0 * * *", name)
+@lru_cache(maxsize=16384)
+def _calendar(
+    expressions: tuple[str, ...],
+    zone_name: str,
+    skipped: SkippedTimePolicy,
+    repeated: RepeatedTimePolicy,
+    excluded: tuple[str, ...],
+    first: int,
+    last: int,
+) -> Calendar:
+    return Calendar(
+        crons=tuple(dict.fromkeys(parse_cron(expression, zone_name) for expression in expressions)),
+        skipped=skipped,
+        repeated=repeated,
+        excluded=frozenset(date.fromisoformat(text).toordinal() - _EPOCH_ORDINAL for text in excluded),
+        first=first,
+        last=last,
+    )
 
 
-def _refuse_template_source(schedule: Schedule, spec: WorkflowScheduleSpec) -> Refusal | None:
-    if (spec.workflow_ref is None) == (schedule.template is None):
-        both = "neither is set" if spec.workflow_ref is None else "both are set"
-        return Refusal(
-            reason="InvalidSpec", message=f"spec: exactly one of workflowRef and jobTemplate is needed, {both}"
+def _trigger_fields(spec: WorkflowScheduleSpec) -> Iterator[Refusal]:
+    given = [spec.schedule is not None, bool(spec.schedules), spec.run_once_time is not None]
+    if sum(given) != 1:
+        which = "none is set" if not any(given) else "more than one is set"
+        yield Refusal(
+            reason="InvalidSchedule",
+            message=f"spec: exactly one of schedule, schedules and runOnceTime is needed, {which}",
         )
-    return None
+        return
+    if len(spec.schedules) > MAX_CRONS:
+        yield Refusal(
+            reason="InvalidSchedule",
+            message=f"spec.schedules: {len(spec.schedules)} expressions; write at most {MAX_CRONS}",
+            path=("schedules",),
+        )
+    try:
+        check_zone(spec.time_zone)
+    except InvalidTriggerError as error:
+        yield _refusal(error, error.field)
+        return
+    if spec.run_once_time is not None:
+        yield from _one_shot(spec.run_once_time)
+    for index, expression in enumerate(spec.schedules or (() if spec.schedule is None else (spec.schedule,))):
+        try:
+            parse_cron(expression, spec.time_zone)
+        except InvalidTriggerError as error:
+            yield _refusal(error, *(("schedules", index) if spec.schedules else ("schedule",)))
 
 
-def _refuse_limits(spec: WorkflowScheduleSpec) -> Refusal | None:
+def _one_shot(text: str) -> Iterator[Refusal]:
+    try:
+        parse_one_shot(text)
+    except InvalidTriggerError as error:
+        yield _refusal(error, error.field)
+
+
+def _refusal(error: InvalidTriggerError, *path: str | int) -> Refusal:
+    """Return the refusal of a trigger's field, named by its path in the spec."""
+    name = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    message = str(error).replace(f"spec.{error.field}:", f"spec{name}:", 1)
+    return Refusal(reason=error.reason, message=message, path=path)
+
+
+def _template_source(schedule: Schedule, spec: WorkflowScheduleSpec) -> Iterator[Refusal]:
+    if (spec.workflow_ref is None) == (schedule.template is None):
+        which = "neither is set" if spec.workflow_ref is None else "both are set"
+        yield Refusal(
+            reason="InvalidSpec", message=f"spec: exactly one of workflowRef and jobTemplate is needed, {which}"
+        )
+    problem = template_problem(schedule.template) if schedule.template is not None else None
+    if problem is not None:
+        yield Refusal(reason="InvalidSpec", message=problem, path=("jobTemplate",))
+
+
+def _limits(spec: WorkflowScheduleSpec) -> Iterator[Refusal]:
     limit, deadline = spec.max_active_runs, spec.starting_deadline_seconds
     allows = spec.concurrency_policy is ConcurrencyPolicy.ALLOW
+    path = ("maxActiveRuns",)
     if allows and limit is None:
-        return Refusal(
-            reason="InvalidSpec", message="spec.maxActiveRuns: unset, but concurrencyPolicy Allow needs 1 to 100"
-        )
-    if not allows and limit is not None:
-        return Refusal(
-            reason="InvalidSpec",
-            message=f"spec.maxActiveRuns: {limit} is only for concurrencyPolicy Allow; remove it, or set that policy",
-        )
-    if limit is not None and not 1 <= limit <= 100:
-        return Refusal(reason="InvalidSpec", message=f"spec.maxActiveRuns: {limit} is outside 1 to 100")
+        message = "spec.maxActiveRuns: unset, but concurrencyPolicy Allow needs 1 to 100"
+        yield Refusal(reason="InvalidSpec", message=message, path=path)
+    elif not allows and limit is not None:
+        message = f"spec.maxActiveRuns: {limit} is only for concurrencyPolicy Allow; remove it, or set that policy"
+        yield Refusal(reason="InvalidSpec", message=message, path=path)
+    elif limit is not None and not 1 <= limit <= 100:
+        yield Refusal(reason="InvalidSpec", message=f"spec.maxActiveRuns: {limit} is outside 1 to 100", path=path)
     if deadline is not None and deadline < 5:
-        return Refusal(
-            reason="InvalidSpec",
-            message=f"spec.startingDeadlineSeconds: {deadline} is below 5; write 5 or more",
-        )
-    return None
+        message = f"spec.startingDeadlineSeconds: {deadline} is below 5; write 5 or more"
+        yield Refusal(reason="InvalidSpec", message=message, path=("startingDeadlineSeconds",))
 
 
-def _refuse_input(spec: WorkflowScheduleSpec) -> Refusal | None:
+def _validity(spec: WorkflowScheduleSpec) -> Iterator[Refusal]:
+    jitter = spec.max_jitter_seconds
+    if jitter is not None and not 0 <= jitter <= MAX_JITTER_SECONDS:
+        message = f"spec.maxJitterSeconds: {jitter} is outside 0 to {MAX_JITTER_SECONDS}"
+        yield Refusal(reason="InvalidSpec", message=message, path=("maxJitterSeconds",))
+    if spec.start_time and spec.end_time and spec.end_time <= spec.start_time:
+        message = f"spec.endTime: {spec.end_time:%Y-%m-%dT%H:%M:%SZ} is not later than startTime; write a later one"
+        yield Refusal(reason="InvalidSpec", message=message, path=("endTime",))
+    if len(spec.exclude_dates) > MAX_EXCLUDED_DATES:
+        message = f"spec.excludeDates: {len(spec.exclude_dates)} dates; write at most {MAX_EXCLUDED_DATES}"
+        yield Refusal(reason="InvalidSpec", message=message, path=("excludeDates",))
+    for index, text in enumerate(spec.exclude_dates):
+        if not _is_date(text):
+            message = f"spec.excludeDates[{index}]: {text!r} is no date; write it as 2026-12-25"
+            yield Refusal(reason="InvalidSpec", message=message, path=("excludeDates", index))
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text  # the basic form and week dates are read, too: refused
+    except ValueError:
+        return False
+
+
+def _input(spec: WorkflowScheduleSpec) -> Iterator[Refusal]:
     if not spec.input:
-        return None
+        return
     size = len(json.dumps(spec.input, ensure_ascii=False, separators=(",", ":")).encode(errors="surrogatepass"))
-    if size <= MAX_INPUT_BYTES:
-        return None
-    return Refusal(
-        reason="InvalidSpec", message=f"spec.input: {size} bytes of JSON; write at most {MAX_INPUT_BYTES} (32 KiB)"
-    )
+    if size > MAX_INPUT_BYTES:
+        message = f"spec.input: {size} bytes of JSON; write at most {MAX_INPUT_BYTES} (32 KiB)"
+        yield Refusal(reason="InvalidSpec", message=message, path=("input",))

@@ -14,6 +14,8 @@ from workflow_schedules.api.schedule import State
 from workflow_schedules.core import log
 from workflow_schedules.core.acceptance import Accepted, Refusal, accept, template_of
 from workflow_schedules.core.due_times import next_due_time
+from workflow_schedules.core.jitter import Jitter
+from workflow_schedules.core.job import template_problem
 from workflow_schedules.core.misfire import Judgement, Misfire, Verdict, judge_due
 from workflow_schedules.core.model import Append, LookAgain, Plan, ReadLog, Step
 from workflow_schedules.core.overlap import Overlap, free_slots
@@ -23,9 +25,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from workflow_schedules.core.model import Record, Schedule, Snapshot
+    from workflow_schedules.api.occurrence import ScheduleOccurrenceSpec
+    from workflow_schedules.api.schedule import WorkflowScheduleStatus
+    from workflow_schedules.core.model import Definition, Record, Schedule, Snapshot
+    from workflow_schedules.core.triggers import Trigger
 
 _ONE_SECOND = timedelta(seconds=1)
+_INTO = {State.DISABLED: "Disabled", State.HELD: "Held", State.PAUSED: "Paused", State.BLOCKED: "Edited"}
+_OUT_OF = {State.PAUSED: "Resumed", State.HELD: "Released", State.BLOCKED: "Edited"}
 
 
 def decide(snapshot: Snapshot, *, now: datetime) -> Plan:
@@ -84,7 +91,7 @@ def hold_reason(snapshot: Snapshot, accepted: Accepted) -> str | None:
     definition = snapshot.definition
     if definition is None:
         return "WorkflowNotFound"
-    if definition.template is None:
+    if definition.template is None or template_problem(definition.template) is not None:
         return "WorkflowInvalid"
     return None if definition.is_enabled else "WorkflowDisabled"
 
@@ -129,6 +136,8 @@ def _needs_log(snapshot: Snapshot, now: datetime) -> bool:
     state = state_of(snapshot, verdict, now=now)
     if state is not status.state and State.COMPLETE not in {state, status.state}:
         return True
+    if state is State.ACTIVE and _definition_reason(snapshot.definition, status) is not None:
+        return True
     at = _next_from_status(snapshot)
     return at is not None and at <= now
 
@@ -150,6 +159,8 @@ def _decide_admission(snapshot: Snapshot, now: datetime) -> Plan:
         return Plan()
     if _is_behind_log(snapshot):
         return Plan(step=LookAgain())
+    if log.unread_runs(snapshot):
+        return Plan(step=ReadLog())
     verdict = accept(schedule)
     state = admission_state(snapshot, verdict)
     step = _change_of_generation(snapshot, schedule, state, now)
@@ -215,46 +226,35 @@ def _baseline_reason(snapshot: Snapshot, head: Record, schedule: Schedule, state
         return "Edited"
     if steps >= 2:
         return "Edited"  # a pause and a resume, or a disabling, may hide in a jump
-    return _definition_reason(snapshot, head)
+    return _definition_reason(snapshot.definition, head.spec)
 
 
 def _switch_reason(was: State | None, state: State) -> str:
-    match was, state:
-        case _, State.DISABLED:
-            return "Disabled"
-        case _, State.HELD:
-            return "Held"
-        case _, State.PAUSED:
-            return "Paused"
-        case (_, State.BLOCKED) | (State.BLOCKED, _):
-            return "Edited"
-        case State.PAUSED, _:
-            return "Resumed"
-        case State.HELD, _:
-            return "Released"
-        case _:
-            return "Enabled"
+    return _INTO.get(state) or (_OUT_OF.get(was) if was else None) or "Enabled"
 
 
-def _definition_reason(snapshot: Snapshot, head: Record) -> str | None:
-    definition = snapshot.definition
-    if definition is None or head.spec.definition_uid is None:
+def _definition_reason(
+    definition: Definition | None, seen: ScheduleOccurrenceSpec | WorkflowScheduleStatus
+) -> str | None:
+    """Return why a Baseline is due by the definition, beside what the head saw of it (the status repeats that)."""
+    if definition is None or seen.definition_uid is None:
         return None
-    if definition.uid != head.spec.definition_uid:
+    if definition.uid != seen.definition_uid:
         return "Released"
-    return "Released" if definition.generation - (head.spec.definition_generation or 0) >= 2 else None
+    return "Released" if definition.generation - (seen.definition_generation or 0) >= 2 else None
 
 
 def _decide_due(snapshot: Snapshot, schedule: Schedule, accepted: Accepted, now: datetime) -> Plan:
     misfire, overlap = Misfire.of(accepted.spec), Overlap.of(accepted.spec)
     consumed = log.watermark(snapshot) or first_watermark(snapshot, now=now)
     slots = free_slots(overlap, active_runs=len(log.open_runs(snapshot.runs)))
-    judgement = judge_due(accepted.trigger, misfire, after=consumed, now=now, free_slots=slots)
-    if judgement.verdict is None:
-        return Plan(
-            next_wake_at=_next_wake(accepted, misfire, judgement, consumed, now), candidates=_candidates(judgement)
-        )
-    return Plan(step=_append(snapshot, schedule, judgement.verdict, now), candidates=_candidates(judgement))
+    jitter = Jitter(uid=schedule.uid, max_seconds=accepted.spec.max_jitter_seconds or 0)
+    judgement = judge_due(accepted.trigger, misfire, after=consumed, now=now, free_slots=slots, jitter=jitter)
+    waiting = tuple(at for at in (judgement.candidate, judgement.spread) if at is not None)
+    if judgement.verdict is not None:
+        return Plan(step=_append(snapshot, schedule, judgement.verdict, now), candidates=waiting)
+    at = _next_wake(accepted.trigger, misfire, judgement, jitter, max(consumed, now.replace(microsecond=0)))
+    return Plan(next_wake_at=at, candidates=waiting)
 
 
 def _append(snapshot: Snapshot, schedule: Schedule, verdict: Verdict, now: datetime) -> Append:
@@ -275,23 +275,21 @@ def _message(snapshot: Snapshot, verdict: Verdict, now: datetime) -> str:
         case Decision.SKIPPED_MISFIRE:
             seconds = (now - verdict.last).total_seconds()
             return f"could not start in time: noticed {seconds:.0f} s after the newest of {verdict.count}"
+        case Decision.SKIPPED_EXCLUDED:
+            return "on a date of excludeDates"
         case _:
             return f"a newer instant stands for {verdict.count}"
 
 
 def _next_wake(
-    accepted: Accepted, misfire: Misfire, judgement: Judgement, consumed: datetime, now: datetime
+    trigger: Trigger, misfire: Misfire, judgement: Judgement, jitter: Jitter, after: datetime
 ) -> datetime | None:
-    after = consumed if judgement.candidate is None else judgement.candidate
-    upcoming = next_due_time(accepted.trigger, after=max(after, now.replace(microsecond=0)))
+    upcoming = judgement.spread or next_due_time(trigger, after=after)
+    starts = None if upcoming is None else jitter.start_of(upcoming, trigger)
     expiry = None
     if judgement.candidate is not None and misfire.deadline is not None:
-        expiry = judgement.candidate + misfire.deadline + _ONE_SECOND
-    return _earliest((upcoming, expiry))
-
-
-def _candidates(judgement: Judgement) -> tuple[datetime, ...]:
-    return () if judgement.candidate is None else (judgement.candidate,)
+        expiry = jitter.start_of(judgement.candidate, trigger) + misfire.deadline + _ONE_SECOND
+    return _earliest((starts, expiry))
 
 
 def _earliest(times: Iterable[datetime | None]) -> datetime | None:

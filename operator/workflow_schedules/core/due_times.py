@@ -7,29 +7,29 @@ day fields join with OR when both are restricted. Nothing else may import cronit
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from croniter import CroniterError, croniter
 
-from workflow_schedules.core import cron_text, zones
+from workflow_schedules.core import cron_text, wall_times, zones
 from workflow_schedules.core.cron_text import CronTextError
 from workflow_schedules.core.triggers import (
+    Calendar,
     CronTrigger,
     InvalidTriggerError,
     OneShotTrigger,
     Trigger,
     matching_days,
 )
-from workflow_schedules.core.zones import FIRST_SECOND, LAST_SECOND, Stretch, UnknownTimeZoneError, to_seconds, to_utc
+from workflow_schedules.core.zones import FIRST_SECOND, LAST_SECOND, UnknownTimeZoneError, to_seconds, to_utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
-_DAY = 86400
 _LENGTH = range(9, 121)
+_TWO_DAYS = 2 * 86400
 
 
 @lru_cache(maxsize=16384)
@@ -41,15 +41,7 @@ def parse_cron(expression: str, zone_name: str) -> CronTrigger:
 
     Source: contract R5, R6.
     """
-    try:
-        zones.load_zone(zone_name)
-    except UnknownTimeZoneError as error:
-        raise InvalidTriggerError(
-            field="timeZone",
-            reason="UnknownTimeZone",
-            message=f"spec.timeZone: {zone_name!r} is no IANA zone of tzdata {zones.TZDATA_VERSION}; "
-            "write a name such as Europe/Zurich or UTC",
-        ) from error
+    check_zone(zone_name)
     if len(expression) not in _LENGTH:
         raise _invalid_cron(expression, f"it has {len(expression)} characters: write 9 to 120")
     try:
@@ -78,6 +70,25 @@ def parse_cron(expression: str, zone_name: str) -> CronTrigger:
     return trigger
 
 
+def check_zone(zone_name: str) -> None:
+    """Refuse a name that is no zone of the bundled tzdata.
+
+    Raises:
+        InvalidTriggerError: no such zone.
+
+    Source: contract R6.
+    """
+    try:
+        zones.load_zone(zone_name)
+    except UnknownTimeZoneError as error:
+        raise InvalidTriggerError(
+            field="timeZone",
+            reason="UnknownTimeZone",
+            message=f"spec.timeZone: {zone_name!r} is no IANA zone of tzdata {zones.TZDATA_VERSION}; "
+            "write a name such as Europe/Zurich or UTC",
+        ) from error
+
+
 def _invalid_cron(expression: str, why: str, *, reason: str = "InvalidSchedule") -> InvalidTriggerError:
     return InvalidTriggerError(
         field="schedule", reason=reason, message=f"spec.schedule: {expression!r} is refused: {why}"
@@ -93,20 +104,22 @@ def _numbers(expanded: Sequence[int | str], low: int, high: int) -> tuple[int, .
 def due_times(trigger: Trigger, *, after: datetime, until: datetime) -> Iterator[datetime]:
     """Yield scheduled times in ``(after, until]``, oldest first, as aware UTC.
 
+    Dates to exclude are not left out: what falls on them is due, and skipped on record.
+
     Source: contract R5, R6.
     """
-    return map(to_utc, _ascending(trigger, *_bounds(after, until)))
+    return map(to_utc, _between(trigger, to_seconds(after), to_seconds(until)))
 
 
 def next_due_time(trigger: Trigger, *, after: datetime) -> datetime | None:
     """Return the first scheduled time after `after`, or None when the calendar has no more."""
-    found = next(_ascending(trigger, max(to_seconds(after), FIRST_SECOND - 1), LAST_SECOND), None)
+    found = next(_between(trigger, to_seconds(after), LAST_SECOND), None)
     return None if found is None else to_utc(found)
 
 
 def newest_due_times(trigger: Trigger, *, after: datetime, until: datetime) -> Iterator[datetime]:
     """Yield scheduled times in ``(after, until]``, newest first, found backwards."""
-    return map(to_utc, _descending(trigger, *_bounds(after, until)))
+    return map(to_utc, _between(trigger, to_seconds(after), to_seconds(until), newest_first=True))
 
 
 def latest_due_time(trigger: Trigger, *, after: datetime, until: datetime) -> datetime | None:
@@ -119,129 +132,64 @@ def count_due_times(trigger: Trigger, *, after: datetime, until: datetime) -> in
 
     Source: contract R17.
     """
-    low, high = _bounds(after, until)
+    low, high = to_seconds(after), to_seconds(until)
     if isinstance(trigger, OneShotTrigger):
         return int(low < trigger.instant <= high)
-    return sum(_count_in(trigger, stretch, low, high) for stretch in _stretches(trigger, low, high))
+    calendar = calendar_of(trigger)
+    return wall_times.count_between(calendar, *_bounds(calendar, low, high))
 
 
-def _bounds(after: datetime, until: datetime) -> tuple[int, int]:
-    return max(to_seconds(after), FIRST_SECOND - 1), min(to_seconds(until), LAST_SECOND)
+def is_excluded(trigger: Trigger, instant: datetime) -> bool:
+    """Tell whether an instant falls on one of the dates to exclude.
+
+    Source: contract `excludeDates`.
+    """
+    if not isinstance(trigger, Calendar) or not trigger.excluded:
+        return False
+    return wall_times.local_date(trigger, to_seconds(instant)) in trigger.excluded
 
 
-def _ascending(trigger: Trigger, low: int, high: int) -> Iterator[int]:
-    if isinstance(trigger, OneShotTrigger):
-        yield from [trigger.instant] if low < trigger.instant <= high else []
-        return
-    for stretch in _stretches(trigger, low, high):
-        moved = _moved_out_of_gap(trigger, stretch, low, high)
-        if moved is not None:
-            yield moved
-        for instant in _walls(trigger, stretch, low, high, newest_first=False):
-            if instant != moved:
-                yield instant
-
-
-def _descending(trigger: Trigger, low: int, high: int) -> Iterator[int]:
-    if isinstance(trigger, OneShotTrigger):
-        yield from [trigger.instant] if low < trigger.instant <= high else []
-        return
-    for stretch in _stretches(trigger, low, high, newest_first=True):
-        moved = _moved_out_of_gap(trigger, stretch, low, high)
-        for instant in _walls(trigger, stretch, low, high, newest_first=True):
-            if instant != moved:
-                yield instant
-        if moved is not None:
-            yield moved
-
-
-def _stretches(trigger: CronTrigger, low: int, high: int, *, newest_first: bool = False) -> Iterator[Stretch]:
-    """Yield the zone's stretches that meet ``(low, high]``, months without a matching day left out."""
-    if low >= high:
-        return
-    zone = zones.load_zone(trigger.zone_name)
-    begin, end = to_utc(low), to_utc(high)
-    months = range(begin.year * 12 + begin.month - 1, end.year * 12 + end.month)
-    for index in reversed(months) if newest_first else months:
-        year, month = divmod(index, 12)
-        if not _has_matching_day_near(trigger, year, month + 1):
-            continue
-        found = zones.stretches(zone, year=year, month=month + 1)
-        for stretch in reversed(found) if newest_first else found:
-            if stretch.end > low and stretch.begin <= high:
-                yield stretch
-
-
-def _walls(trigger: CronTrigger, stretch: Stretch, low: int, high: int, *, newest_first: bool) -> Iterator[int]:
-    """Yield the instants of a stretch whose wall time matches, inside ``(low, high]``."""
-    first = max(stretch.begin, low + 1) + stretch.offset
-    last = min(stretch.end - 1, high) + stretch.offset
-    days = range(first // _DAY, last // _DAY + 1)
-    for day in reversed(days) if newest_first else days:
-        if not _matches_day(trigger, day):
-            continue
-        hours = trigger.hours if not newest_first else trigger.hours[::-1]
-        minutes = trigger.minutes if not newest_first else trigger.minutes[::-1]
-        for hour in hours:
-            start = day * _DAY + hour * 3600
-            if start + 3540 < first or start > last:
-                continue
-            for minute in minutes:
-                wall = start + minute * 60
-                if first <= wall <= last:
-                    yield wall - stretch.offset
-
-
-def _count_in(trigger: CronTrigger, stretch: Stretch, low: int, high: int) -> int:
-    first = max(stretch.begin, low + 1) + stretch.offset
-    last = min(stretch.end - 1, high) + stretch.offset
-    moved = _moved_out_of_gap(trigger, stretch, low, high)
-    total = int(moved is not None)
-    if moved is not None and _matches_wall(trigger, moved + stretch.offset):
-        total -= 1  # the moved and the genuine time are one instant
-    for day in range(first // _DAY, last // _DAY + 1):
-        if _matches_day(trigger, day):
-            total += _walls_until(trigger, last - day * _DAY) - _walls_until(trigger, first - 1 - day * _DAY)
-    return total
-
-
-def _walls_until(trigger: CronTrigger, second_of_day: int) -> int:
-    """Count matching wall minutes of one matching day up to and including that second."""
-    if second_of_day < 0:
-        return 0
-    hour, rest = divmod(min(second_of_day, _DAY - 1), 3600)
-    whole = bisect_left(trigger.hours, hour) * len(trigger.minutes)
-    here = hour in trigger.hours
-    return whole + (bisect_right(trigger.minutes, rest // 60) if here else 0)
-
-
-def _moved_out_of_gap(trigger: CronTrigger, stretch: Stretch, low: int, high: int) -> int | None:
-    """Return the instant to which a wall time inside the gap before this stretch moves, or None."""
-    gap_begin, gap_end = stretch.begin + stretch.previous_offset, stretch.begin + stretch.offset
-    if gap_begin >= gap_end or trigger.is_every_hour:
+def next_exclusion(trigger: Trigger, instant: datetime) -> datetime | None:
+    """Return when the first date to exclude begins after an instant that is on none, or None."""
+    if not isinstance(trigger, Calendar) or not trigger.excluded:
         return None
-    moved = stretch.begin + -gap_end % 60
-    if not low < moved <= high:
-        return None
-    first = gap_begin + -gap_begin % 60
-    missing = Stretch(begin=first, end=gap_end, offset=0, previous_offset=0)
-    return None if next(_walls(trigger, missing, first - 1, gap_end - 1, newest_first=False), None) is None else moved
+    seconds = to_seconds(instant)
+    date = wall_times.local_date(trigger, seconds)
+    following = min((excluded for excluded in trigger.excluded if excluded > date), default=None)
+    return None if following is None else to_utc(wall_times.start_of_date(trigger, following, seconds))
 
 
-def _matches_wall(trigger: CronTrigger, wall: int) -> bool:
-    hour, minute = divmod(wall % _DAY // 60, 60)
-    return (
-        wall % 60 == 0 and minute in trigger.minutes and hour in trigger.hours and _matches_day(trigger, wall // _DAY)
-    )
+def start_of_date(trigger: Trigger, instant: datetime) -> datetime:
+    """Return the first second of the local date of an instant; the instant itself for a one-shot."""
+    if not isinstance(trigger, Calendar):
+        return instant
+    seconds = to_seconds(instant)
+    date = wall_times.local_date(trigger, seconds)
+    return to_utc(wall_times.start_of_date(trigger, date, seconds - _TWO_DAYS))
 
 
-def _matches_day(trigger: CronTrigger, day: int) -> bool:
-    date = to_utc(day * _DAY)
-    return date.day in matching_days(trigger, date.year, date.month)
+def end_of_date(trigger: Trigger, instant: datetime) -> datetime:
+    """Return the last second of the local date of an instant; the instant itself for a one-shot."""
+    return to_utc(wall_times.end_of_date(trigger, to_seconds(instant))) if isinstance(trigger, Calendar) else instant
 
 
-def _has_matching_day_near(trigger: CronTrigger, year: int, month: int) -> bool:
-    """Tell whether a UTC month can hold an instant: its local dates reach into both neighbours (offsets, day-long gaps)."""
-    around = ((year - (month == 1), (month - 2) % 12 + 1), (year, month), (year + month // 12, month % 12 + 1))
-    before, here, behind = (matching_days(trigger, y, m) if 1 <= y <= 9999 else frozenset() for y, m in around)
-    return bool(here) or any(day > 25 for day in before) or any(day < 5 for day in behind)
+@lru_cache(maxsize=16384)
+def _calendar_of_one(cron: CronTrigger) -> Calendar:
+    return Calendar(crons=(cron,))
+
+
+def calendar_of(trigger: CronTrigger | Calendar) -> Calendar:
+    """Return the calendar of a single expression, with the default policies."""
+    return _calendar_of_one(trigger) if isinstance(trigger, CronTrigger) else trigger
+
+
+def _between(trigger: Trigger, low: int, high: int, *, newest_first: bool = False) -> Iterator[int]:
+    if isinstance(trigger, OneShotTrigger):
+        return iter([trigger.instant] if low < trigger.instant <= high else [])
+    calendar = calendar_of(trigger)
+    low, high = _bounds(calendar, low, high)
+    return wall_times.descending(calendar, low, high) if newest_first else wall_times.ascending(calendar, low, high)
+
+
+def _bounds(calendar: Calendar, low: int, high: int) -> tuple[int, int]:
+    return max(low, calendar.first - 1, FIRST_SECOND - 1), min(high, calendar.last, LAST_SECOND)

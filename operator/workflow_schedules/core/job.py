@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from workflow_schedules.api import names
 from workflow_schedules.api.common import format_utc
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
 
 Manifest = dict[str, Any]
 
+_POD = ("spec", "template")
+_OBJECTS = (
+    (), ("metadata",), ("metadata", "labels"), ("metadata", "annotations"), ("spec",), _POD, (*_POD, "metadata"),
+    (*_POD, "metadata", "labels"), (*_POD, "metadata", "annotations"), (*_POD, "spec"),
+)  # fmt: skip
 _POD_INPUT_PATH = f"metadata.annotations['{names.ANNOTATION_INPUT}']"
 
 
@@ -62,6 +68,36 @@ def job_manifest(
     }
 
 
+@lru_cache(maxsize=4096)
+def template_problem(template: Template) -> str | None:
+    """Return what keeps a Job from being rendered from a template, or None; the API server judges everything else.
+
+    Source: contract R24, R36.
+    """
+    body = json.loads(template.body)
+    for path in _OBJECTS:
+        if not isinstance(_found(body, path), dict | None):
+            return f"spec.{'.'.join(('jobTemplate', *path))}: write an object, as in CronJob"
+    for key in ("initContainers", "containers"):
+        if not _are_containers(_found(body, (*_POD, "spec", key)) or []):
+            return f"spec.jobTemplate.spec.template.spec.{key}: write a list of containers, each with a list as its env"
+    return None
+
+
+def _found(body: object, path: tuple[str, ...]) -> object:
+    for key in path:
+        body = body.get(key) if isinstance(body, dict) else None
+    return body
+
+
+def _are_containers(value: object) -> bool:
+    return _is_list_of_objects(value) and all(_is_list_of_objects(one.get("env") or []) for one in value)
+
+
+def _is_list_of_objects(value: object) -> TypeGuard[list[Manifest]]:
+    return isinstance(value, list) and all(isinstance(one, dict) for one in value)
+
+
 def record_labels(record: Record) -> dict[str, str]:
     """Return the labels that a record, its Job and its pods share; the schedule's own labels are never copied.
 
@@ -95,14 +131,14 @@ def _annotations(record: Record, zone: tzinfo, writer: Writer) -> dict[str, str]
 
 
 def _prepare_pod(spec: Manifest, record: Record, ours: dict[str, str], last_successful_at: datetime | None) -> None:
-    pod = spec.setdefault("template", {})
-    metadata = pod.setdefault("metadata", {})
+    pod = spec["template"] = spec.get("template") or {}
+    metadata = pod["metadata"] = pod.get("metadata") or {}
     metadata["labels"] = {**(metadata.get("labels") or {}), **ours}
     metadata["annotations"] = {
         **(metadata.get("annotations") or {}),
         names.ANNOTATION_INPUT: record.spec.input_json or "{}",
     }
-    pod_spec = pod.setdefault("spec", {})
+    pod_spec = pod["spec"] = pod.get("spec") or {}
     variables = _environment(record, last_successful_at)
     for container in [*(pod_spec.get("initContainers") or []), *(pod_spec.get("containers") or [])]:
         own = container.get("env") or []

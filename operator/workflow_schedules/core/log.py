@@ -48,6 +48,12 @@ def open_runs(runs: Iterable[Run]) -> tuple[Run, ...]:
     return tuple(run for run in runs if not run.is_finished)
 
 
+def unread_runs(snapshot: Snapshot) -> frozenset[int]:
+    """Return the runs that the head calls open and that were not read: nothing may be appended without them (P3)."""
+    called_open = snapshot.head.spec.open if snapshot.head else ()
+    return frozenset(called_open) - {run.record.number for run in snapshot.runs}
+
+
 def totals_now(head: Record | None, runs: Iterable[Run]) -> Totals:
     """Return the head's totals with the outcomes recorded since folded in, in the order of the runs."""
     totals = head.spec.totals if head and head.spec.totals else Totals()
@@ -159,8 +165,8 @@ def superseded(snapshot: Snapshot, *, schedule: Schedule, state: State) -> Sched
 def revision_now(snapshot: Snapshot, schedule: Schedule) -> int:
     """Return the revision of this spec: one more than the last one known whenever an edit moved the hash.
 
-    An upgrade that hashes the same generation otherwise is no edit. The last one known is the head's or the stored status's, whichever is of the newer generation: while a schedule admits
-    nothing its edits leave no record.
+    An upgrade that hashes the same generation otherwise is no edit. The last one known is the head's or the stored
+    status's, whichever is of the newer generation: while a schedule admits nothing its edits leave no record.
 
     Source: contract R10.
     """

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, assert_never
 
 from workflow_schedules.api.occurrence import Decision
 from workflow_schedules.api.schedule import MisfirePolicy
-from workflow_schedules.core.due_times import count_due_times, latest_due_time, newest_due_times, next_due_time
+from workflow_schedules.core.due_times import (
+    count_due_times,
+    end_of_date,
+    is_excluded,
+    latest_due_time,
+    newest_due_times,
+    next_due_time,
+    next_exclusion,
+    start_of_date,
+)
+from workflow_schedules.core.jitter import NO_JITTER, Jitter
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from workflow_schedules.api.schedule import WorkflowScheduleSpec
     from workflow_schedules.core.triggers import Trigger
 
+_ONE_SECOND = timedelta(seconds=1)
 DEFAULT_SKIP_DEADLINE = timedelta(seconds=60)
 _LONGEST_DEADLINE = timedelta(days=36_500)  # the field has no upper bound, the calendar has one
 
@@ -65,13 +78,23 @@ class Judgement:
     Attributes:
         verdict: what to record now, or None when all that is due waits.
         candidate: the instant retained until a slot is free, or None.
+        spread: the instant that waits only for its jitter, or None.
     """
 
     verdict: Verdict | None = None
     candidate: datetime | None = None
+    spread: datetime | None = None
 
 
-def judge_due(trigger: Trigger, misfire: Misfire, *, after: datetime, now: datetime, free_slots: int) -> Judgement:
+def judge_due(
+    trigger: Trigger,
+    misfire: Misfire,
+    *,
+    after: datetime,
+    now: datetime,
+    free_slots: int,
+    jitter: Jitter = NO_JITTER,
+) -> Judgement:
     """Judge the instants in ``(after, now]``, oldest first; none of them due is an empty judgement.
 
     One verdict at a time, always about the oldest instants, so that the watermark moves over whole verdicts.
@@ -82,43 +105,100 @@ def judge_due(trigger: Trigger, misfire: Misfire, *, after: datetime, now: datet
         after: the watermark.
         now: aware UTC.
         free_slots: how many runs may start now.
+        jitter: how much later than its instant each may start.
 
-    Source: contract R16, R17.
+    Source: contract R16, R17, `excludeDates`, `maxJitterSeconds`.
     """
+    until, spread = now, None
     newest = latest_due_time(trigger, after=after, until=now)
-    if newest is None:
+    if newest is not None and jitter.start_of(newest, trigger) > now:
+        until, spread = newest - _ONE_SECOND, newest  # only the newest can be waiting: a delay ends before half the gap
+    judged = _judge(trigger, misfire, after=after, until=until, now=now, free_slots=free_slots, jitter=jitter)
+    return replace(judged, spread=spread)
+
+
+def _judge(
+    trigger: Trigger,
+    misfire: Misfire,
+    *,
+    after: datetime,
+    until: datetime,
+    now: datetime,
+    free_slots: int,
+    jitter: Jitter,
+) -> Judgement:
+    """Judge the oldest stretch of instants between two excluded dates; nearly always there is but one."""
+    oldest = next_due_time(trigger, after=after)
+    if oldest is None or oldest > until:
         return Judgement()
-    if misfire.deadline is not None:
-        # a start at instant + deadline is still in time, so only what is strictly older is late
-        in_time_after = now - misfire.deadline - timedelta(microseconds=1)
-        if in_time_after > after and (late := _all(trigger, after, in_time_after, Decision.SKIPPED_MISFIRE)):
-            return Judgement(verdict=late)
+    if is_excluded(trigger, oldest):
+        return Judgement(
+            verdict=_all(trigger, after, _excluded_through(trigger, oldest, until), Decision.SKIPPED_EXCLUDED)
+        )
+    exclusion = next_exclusion(trigger, oldest)
+    end = until if exclusion is None else min(until, exclusion - _ONE_SECOND)
+    late_until = _late_until(trigger, misfire, after, now, jitter)
+    if late_until is not None and (late := _all(trigger, after, min(late_until, end), Decision.SKIPPED_MISFIRE)):
+        return Judgement(verdict=late)
+    newer = list(islice(_newest_not_excluded(trigger, end, until), max(1, free_slots))) if end < until else []
     match misfire.policy:
         case MisfirePolicy.SKIP:
-            return _skip(trigger, after, now, free_slots)
+            return _skip(trigger, after, end, free_slots, newer=len(newer))
         case MisfirePolicy.LATEST:
-            return _latest(trigger, after, newest, free_slots)
+            return _latest(trigger, after, end, free_slots, newest=newer[0] if newer else None)
         case _:
             assert_never(misfire.policy)
 
 
-def _skip(trigger: Trigger, after: datetime, now: datetime, free_slots: int) -> Judgement:
+def _late_until(trigger: Trigger, misfire: Misfire, after: datetime, now: datetime, jitter: Jitter) -> datetime | None:
+    """Return the time through which instants are late: a start at instant + jitter + deadline is still in time."""
+    if misfire.deadline is None:
+        return None
+    cut = now - misfire.deadline - timedelta(microseconds=1)
+    newest = latest_due_time(trigger, after=after, until=cut) if cut > after else None
+    if newest is None:
+        return None
+    return newest if jitter.start_of(newest, trigger) + misfire.deadline < now else newest - _ONE_SECOND
+
+
+def _excluded_through(trigger: Trigger, oldest: datetime, until: datetime) -> datetime:
+    """Return the end of the excluded dates that follow one another without an instant between them."""
+    end = end_of_date(trigger, oldest)
+    while end < until:
+        following = next_due_time(trigger, after=end)
+        if following is None or following > until or not is_excluded(trigger, following):
+            break
+        end = end_of_date(trigger, following)
+    return min(end, until)
+
+
+def _newest_not_excluded(trigger: Trigger, after: datetime, until: datetime) -> Iterator[datetime]:
+    while (newest := latest_due_time(trigger, after=after, until=until)) is not None:
+        if is_excluded(trigger, newest):
+            until = start_of_date(trigger, newest) - _ONE_SECOND
+        else:
+            yield newest
+            until = newest - _ONE_SECOND
+
+
+def _skip(trigger: Trigger, after: datetime, end: datetime, free_slots: int, *, newer: int) -> Judgement:
     if free_slots == 0:
-        return Judgement(verdict=_all(trigger, after, now, Decision.SKIPPED_OVERLAP))
-    newest = list(islice(newest_due_times(trigger, after=after, until=now), free_slots + 1))
-    if len(newest) > free_slots:
+        return Judgement(verdict=_all(trigger, after, end, Decision.SKIPPED_OVERLAP))
+    slots = free_slots - newer  # the newest start
+    newest = list(islice(newest_due_times(trigger, after=after, until=end), max(slots, 0) + 1))
+    if len(newest) > slots:
         return Judgement(verdict=_all(trigger, after, newest[-1], Decision.SKIPPED_MISFIRE))
     return Judgement(verdict=_one(newest[-1]))
 
 
-def _latest(trigger: Trigger, after: datetime, newest: datetime, free_slots: int) -> Judgement:
+def _latest(trigger: Trigger, after: datetime, end: datetime, free_slots: int, *, newest: datetime | None) -> Judgement:
     # older ones are given up as soon as a newer one is due, so that only the candidate itself is ever without a record
-    older = latest_due_time(trigger, after=after, until=newest - timedelta(seconds=1))
-    if older is not None:
-        return Judgement(verdict=_all(trigger, after, older, Decision.COALESCED), candidate=newest)
-    if free_slots == 0:
-        return Judgement(candidate=newest)
-    return Judgement(verdict=_one(newest))
+    if newest is not None:
+        return Judgement(verdict=_all(trigger, after, end, Decision.COALESCED), candidate=newest)
+    here = list(islice(newest_due_times(trigger, after=after, until=end), 2))
+    if len(here) > 1:
+        return Judgement(verdict=_all(trigger, after, here[1], Decision.COALESCED), candidate=here[0])
+    return Judgement(verdict=_one(here[0])) if free_slots else Judgement(candidate=here[0])
 
 
 def _one(instant: datetime) -> Verdict:

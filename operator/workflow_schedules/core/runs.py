@@ -8,6 +8,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from workflow_schedules.core.acceptance import Accepted, accept
+from workflow_schedules.core.jitter import Jitter
 from workflow_schedules.core.misfire import Misfire
 from workflow_schedules.core.model import Claim, CreateJob, JobPhase, Plan, WriteOutcome
 from workflow_schedules.core.outcome import ended_without_job, next_outcome_at, outcome_due
@@ -45,12 +47,15 @@ def start_deadline(snapshot: Snapshot, run: Run) -> datetime:
 
     Source: contract R35.
     """
-    record = run.record
-    spec = snapshot.schedule.spec if snapshot.schedule else None
-    deadline = Misfire.of(spec).deadline if spec else None
-    if deadline is None or record.spec.scheduled_time is None:
-        return record.created_at + UNBOUNDED_START
-    return record.spec.scheduled_time + deadline
+    instant, schedule = run.record.spec.scheduled_time, snapshot.schedule
+    deadline = Misfire.of(schedule.spec).deadline if schedule and schedule.spec else None
+    if deadline is None or instant is None or schedule is None or schedule.spec is None:
+        return run.record.created_at + UNBOUNDED_START
+    verdict = accept(schedule)
+    if isinstance(verdict, Accepted):
+        jitter = Jitter(uid=schedule.uid, max_seconds=schedule.spec.max_jitter_seconds or 0)
+        instant = jitter.start_of(instant, verdict.trigger)
+    return instant + deadline
 
 
 def _decide_run(snapshot: Snapshot, run: Run, now: datetime) -> Plan:

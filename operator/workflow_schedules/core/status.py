@@ -18,17 +18,19 @@ from workflow_schedules.core import log
 from workflow_schedules.core.acceptance import Accepted, Refusal, accept
 from workflow_schedules.core.decide import first_watermark, hold_reason, state_of
 from workflow_schedules.core.due_times import due_times
+from workflow_schedules.core.job import template_problem
 from workflow_schedules.core.triggers import OneShotTrigger
 from workflow_schedules.core.zones import LAST_SECOND, to_utc
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from workflow_schedules.core.model import Schedule, Snapshot
+    from workflow_schedules.core.model import Definition, Schedule, Snapshot
 
 _MAX_ACTIVE = 50
 _MAX_RECENT = 10
 _MAX_NEXT = 5
+_FROM_LOG = ("last_schedule_time", "last_successful_time", "last_failure_time", "consecutive_failures", "counts")
 
 
 def project(
@@ -58,12 +60,15 @@ def project(
     before = schedule.status or WorkflowScheduleStatus()
     revision = log.revision_now(snapshot, schedule)
     newest = recent[0] if recent else None
-    return WorkflowScheduleStatus(
+    head = snapshot.head.spec if snapshot.head else None
+    status = WorkflowScheduleStatus(
         observed_generation=schedule.generation,
         revision=revision,
         revision_time=before.revision_time if before.revision == revision else now,
         spec_hash=schedule.spec_hash or None,
-        log_head=snapshot.head.number if snapshot.head else 0,
+        log_head=max(snapshot.head.number if snapshot.head else 0, before.log_head or 0),  # never back (P7)
+        definition_uid=head.definition_uid if head else before.definition_uid,
+        definition_generation=head.definition_generation if head else before.definition_generation,
         fencing_epoch=snapshot.writer.epoch,
         writer=snapshot.writer.identity,
         lease=snapshot.writer.lease,
@@ -86,6 +91,9 @@ def project(
         state=state,
         conditions=_conditions(snapshot, schedule, verdict, state, now),
     )
+    if head is None and before.log_head:  # the log can't be read: what it said last stays
+        return status.model_copy(update={name: getattr(before, name) for name in _FROM_LOG})
+    return status
 
 
 def _consumed_through(snapshot: Snapshot, schedule: Schedule, now: datetime) -> datetime | None:
@@ -185,8 +193,14 @@ def _parent_enabled(snapshot: Snapshot, verdict: Accepted | Refusal) -> _Row:
         case "WorkflowDisabled":
             return ("ParentEnabled", False, reason, f"WorkflowDefinition {name} has enabled: false; enable it")
         case _:
-            problem = snapshot.definition.problem if snapshot.definition else None
+            problem = _definition_problem(snapshot.definition)
             return ("ParentEnabled", False, reason, f"WorkflowDefinition {name} can't be used: {problem}")
+
+
+def _definition_problem(definition: Definition | None) -> str | None:
+    if definition is None or definition.template is None:
+        return definition.problem if definition else None
+    return template_problem(definition.template)
 
 
 def _complete(snapshot: Snapshot, verdict: Accepted | Refusal, state: State) -> _Row:

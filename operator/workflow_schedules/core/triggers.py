@@ -9,9 +9,10 @@ import calendar
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
-from workflow_schedules.core.zones import LAST_SECOND, to_seconds
+from workflow_schedules.api.schedule import RepeatedTimePolicy, SkippedTimePolicy
+from workflow_schedules.core.zones import FIRST_SECOND, LAST_SECOND, to_seconds
 
 
 class InvalidTriggerError(ValueError):
@@ -28,7 +29,7 @@ class InvalidTriggerError(ValueError):
         self.reason = reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class CronTrigger:
     """A parsed cron expression in its zone; hashed by identity, shared by (expression, zone).
 
@@ -63,6 +64,42 @@ class CronTrigger:
         """Tell whether the hour field admits all 24 hours: then nothing is made up for a gap."""
         return len(self.hours) == 24
 
+    @cached_property
+    def minutes_of_day(self) -> tuple[int, ...]:
+        """Return the minutes of a matching day, ascending."""
+        return tuple(hour * 60 + minute for hour in self.hours for minute in self.minutes)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Calendar:
+    """Everything that says when a cron schedule is due; hashed by identity.
+
+    Attributes:
+        crons: their union, all in one zone; equal instants are one.
+        skipped: what happens to a wall-clock time inside a gap.
+        repeated: what happens to the second pass of a repeated wall-clock time.
+        excluded: dates, as days since 1970 in the zone, on which due instants are skipped.
+        first: no instant before this UTC second.
+        last: no instant after this UTC second.
+    """
+
+    crons: tuple[CronTrigger, ...]
+    skipped: SkippedTimePolicy = SkippedTimePolicy.NEXT_VALID
+    repeated: RepeatedTimePolicy = RepeatedTimePolicy.BOTH
+    excluded: frozenset[int] = frozenset()
+    first: int = FIRST_SECOND
+    last: int = LAST_SECOND
+
+    @cached_property
+    def months(self) -> frozenset[int]:
+        """Return the months in which any of its expressions may fire."""
+        return frozenset().union(*(cron.months for cron in self.crons))
+
+    @property
+    def zone_name(self) -> str:
+        """Return the IANA name of the zone that all its expressions are read in."""
+        return self.crons[0].zone_name
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneShotTrigger:
@@ -71,7 +108,7 @@ class OneShotTrigger:
     instant: int
 
 
-Trigger = CronTrigger | OneShotTrigger
+Trigger = CronTrigger | Calendar | OneShotTrigger
 
 
 def parse_one_shot(text: str) -> OneShotTrigger:
@@ -127,6 +164,26 @@ def matching_days(trigger: CronTrigger, year: int, month: int) -> frozenset[int]
             return by_weekday
         case _:
             return frozenset(range(1, last + 1))
+
+
+@lru_cache(maxsize=65536)
+def minutes_by_day(calendar_: Calendar, year: int, month: int) -> dict[int, tuple[int, ...]]:
+    """Return the minutes of the day on which a calendar fires, for each day of a month on which it does.
+
+    Source: contract R5 (union of crons).
+    """
+    days = [matching_days(cron, year, month) for cron in calendar_.crons]
+    return {
+        day: _union(tuple(cron for cron, matching in zip(calendar_.crons, days, strict=True) if day in matching))
+        for day in sorted(frozenset().union(*days))
+    }
+
+
+@lru_cache(maxsize=65536)
+def _union(crons: tuple[CronTrigger, ...]) -> tuple[int, ...]:
+    if len(crons) == 1:
+        return crons[0].minutes_of_day
+    return tuple(sorted({minute for cron in crons for minute in cron.minutes_of_day}))
 
 
 def _days_of_month(trigger: CronTrigger, year: int, month: int, last: int) -> frozenset[int]:

@@ -8,7 +8,7 @@ rule may live here.
 from __future__ import annotations
 
 import importlib.resources
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 TZDATA_VERSION: str = tzdata.IANA_VERSION
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY_SECONDS = 86400
 _PROBE_SECONDS = 6 * 86400  # no zone of tzdata has two changes closer than this (held by a test)
 _PLACEHOLDERS = frozenset(
     {"Factory", "localtime", "posixrules"}
@@ -42,13 +43,27 @@ class Stretch:
         begin: first UTC second.
         end: first UTC second after it.
         offset: seconds east of UTC.
-        previous_offset: the offset just before `begin` when the zone changed there, else equal to `offset`.
+        previous_offset: the offset before the zone last changed to this one, or equal to `offset`.
+        changed_at: UTC second of that change; before `begin` where the stretch was cut at a month's begin.
     """
 
     begin: int
     end: int
     offset: int
     previous_offset: int
+    changed_at: int
+
+    @property
+    def gap(self) -> range:
+        """Return the wall-clock seconds that don't exist because the clock went forward at `begin`."""
+        if self.changed_at != self.begin:
+            return range(0)
+        return range(self.begin + self.previous_offset, self.begin + self.offset)
+
+    @property
+    def repeated_before(self) -> int:
+        """Return the UTC second before which wall-clock times of this stretch are second passes."""
+        return self.changed_at + max(0, self.previous_offset - self.offset)
 
 
 @lru_cache(maxsize=1)
@@ -107,20 +122,21 @@ def _month_stretches(name: str, year: int, month: int) -> tuple[Stretch, ...]:
     fixed = zone.utcoffset(None)
     if fixed is not None:
         offset = fixed // timedelta(seconds=1)
-        return (Stretch(begin=begin, end=end, offset=offset, previous_offset=offset),)
-    return tuple(_split(zone, begin, end))
+        return (Stretch(begin=begin, end=end, offset=offset, previous_offset=offset, changed_at=begin),)
+    look_back = max(begin - _DAY_SECONDS, FIRST_SECOND)  # a repeated hour may reach over from the month before
+    found = _split(zone, look_back, end)
+    return tuple(replace(stretch, begin=max(stretch.begin, begin)) for stretch in found if stretch.end > begin)
 
 
 def _split(zone: ZoneInfo, begin: int, end: int) -> Iterator[Stretch]:
-    offset = offset_at(zone, begin)
-    previous = offset_at(zone, begin - 1) if begin > FIRST_SECOND else offset
+    previous = offset = offset_at(zone, begin)
     for probe in range(begin, end, _PROBE_SECONDS):
         last = min(probe + _PROBE_SECONDS, end) - 1
         if offset_at(zone, last) != offset:
             change = _first_second_of_other_offset(zone, probe, last, offset)
-            yield Stretch(begin=begin, end=change, offset=offset, previous_offset=previous)
+            yield Stretch(begin=begin, end=change, offset=offset, previous_offset=previous, changed_at=begin)
             begin, previous, offset = change, offset, offset_at(zone, change)
-    yield Stretch(begin=begin, end=end, offset=offset, previous_offset=previous)
+    yield Stretch(begin=begin, end=end, offset=offset, previous_offset=previous, changed_at=begin)
 
 
 def _first_second_of_other_offset(zone: ZoneInfo, low: int, high: int, offset: int) -> int:

@@ -30,7 +30,9 @@ class DefinitionStatuses:
     async def run(self, fence: Fence) -> None:
         """Look every few seconds until cancelled."""
         while True:
-            for definition in list(self._cluster.cache.definitions.values()):
+            definitions = dict(self._cluster.cache.definitions)
+            self._counted = {ref: counts for ref, counts in self._counted.items() if ref in definitions}
+            for definition in definitions.values():
                 await self._keep(definition, fence)
             await asyncio.sleep(LOOK_SECONDS)
 
@@ -45,7 +47,7 @@ class DefinitionStatuses:
         patch = {"metadata": {"resourceVersion": definition.resource_version}, "status": wanted.wire()}
         ref = definition.ref
         try:
-            self._cluster.cache.put_definition(
+            self._cluster.cache.refresh_definition(
                 await self._cluster.client.patch_definition_status(ref.namespace, ref.name, patch)
             )
         except (NotFoundError, ForbiddenError):

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 
     from workflow_schedules.cluster.apply import Cluster
     from workflow_schedules.cluster.fence import Fence
+    from workflow_schedules.scheduler.sweep import Sweep
     from workflow_schedules.scheduler.wakeups import WakeUps
 
 log = logging.getLogger(__name__)
 
 TAKE_OVER_RETRY_SECONDS = 1.0
+WAIT_FOR_JOBS_SECONDS = 0.1
 FENCE_PROOF_SECONDS = 3600.0
 
 
@@ -32,6 +34,7 @@ class Leader:
         *,
         cluster: Cluster,
         wakeups: WakeUps,
+        sweep: Sweep,
         note_epoch: Callable[[int], None],
         has_jobs: Callable[[], bool],
         drain_seconds: float,
@@ -39,6 +42,7 @@ class Leader:
     ) -> None:
         self._cluster = cluster
         self._wakeups = wakeups
+        self._sweep = sweep
         self._note_epoch = note_epoch
         self._has_jobs = has_jobs
         self._drain_seconds = drain_seconds
@@ -58,6 +62,7 @@ class Leader:
         helpers = [
             asyncio.ensure_future(self._prove_fence(fence)),
             asyncio.ensure_future(self._definitions.run(fence)),
+            asyncio.ensure_future(self._sweep.run()),
         ]
         try:
             work = asyncio.ensure_future(self._loop.run(fence, stop=stop))
@@ -76,7 +81,7 @@ class Leader:
             stopping.cancel()
             if not work.done():
                 work.cancel()
-                await asyncio.wait({work})
+            await asyncio.gather(work, return_exceptions=True)
         if not work.cancelled():
             work.result()
 
@@ -89,14 +94,16 @@ class Leader:
     async def _take_over(self, fence: Fence, stop: asyncio.Event) -> bool:
         while not stop.is_set():
             fence.check()
+            if not self._has_jobs():  # without them no decision can be made, so nothing is worth reading yet
+                await asyncio.sleep(WAIT_FOR_JOBS_SECONDS)
+                continue
             try:
                 highest = await take_over(self._cluster, self._wakeups, lease=fence.writer.lease)
             except ClusterError as error:
                 log.warning("could not read everything yet, it is tried again", extra={"error": error.message})
             else:
                 self._note_epoch(highest)
-                if self._has_jobs():
-                    return True
+                return True
             await asyncio.sleep(TAKE_OVER_RETRY_SECONDS)
         return False
 

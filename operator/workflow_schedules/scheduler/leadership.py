@@ -34,12 +34,17 @@ class LeaseTimes:
     Attributes:
         duration_seconds: others wait this long after they last saw it change.
         renew_deadline_seconds: its holder stops writing this long after its last renewal.
-        retry_seconds: pause between two tries to acquire or renew, and the limit of one call.
+        retry_seconds: pause between two tries to acquire or renew.
     """
 
     duration_seconds: float = 15.0
     renew_deadline_seconds: float = 10.0
     retry_seconds: float = 2.0
+
+    @property
+    def call_seconds(self) -> float:
+        """Return the limit of one call: two that hang fit into the renew deadline, and so does a slow API server."""
+        return self.renew_deadline_seconds / 2
 
 
 class Elector:
@@ -99,8 +104,7 @@ class Elector:
     async def _acquire(self, stop: asyncio.Event) -> Fence | None:
         while not stop.is_set():
             try:
-                async with asyncio.timeout(self._times.retry_seconds):
-                    fence = await self._try_acquire()
+                fence = await self._try_acquire()
                 if fence is not None:
                     log.info("acquired the Lease", extra={"epoch": fence.writer.epoch, "identity": self._identity})
                     return fence
@@ -132,7 +136,8 @@ class Elector:
         namespace, name = self._lease.namespace, self._lease.name
         try:
             write = replace_lease if record.resource_version else create_lease
-            self._record = await write(self._client, namespace, name, wanted)
+            async with asyncio.timeout(self._times.call_seconds):
+                self._record = await write(self._client, namespace, name, wanted)
         except (ConflictError, AlreadyExistsError):
             return None
         self._highest_known = wanted.transitions
@@ -147,7 +152,8 @@ class Elector:
     async def _look(self) -> LeaseRecord:
         """Read the Lease, and note since when it has been as it is."""
         try:
-            record = await read_lease(self._client, self._lease.namespace, self._lease.name)
+            async with asyncio.timeout(self._times.call_seconds):
+                record = await read_lease(self._client, self._lease.namespace, self._lease.name)
         except NotFoundError:
             record = LeaseRecord(holder="", transitions=0, duration_seconds=0)
         if self._record is None or record.resource_version != self._record.resource_version:
@@ -167,7 +173,7 @@ class Elector:
             if not leader.done():
                 fence.revoke()
                 leader.cancel()
-                await asyncio.wait({leader})
+            await asyncio.gather(leader, return_exceptions=True)
         if not leader.cancelled():
             leader.result()
 
@@ -177,7 +183,7 @@ class Elector:
             raise LostLeaseError("the Lease was never read")
         begun_at = self._clock.monotonic()
         try:
-            async with asyncio.timeout(min(self._times.retry_seconds, max(0.0, fence.valid_until - begun_at))):
+            async with asyncio.timeout(min(self._times.call_seconds, max(0.0, fence.valid_until - begun_at))):
                 wanted = replace(record, renew_time=self._clock.now())
                 self._record = await replace_lease(self._client, self._lease.namespace, self._lease.name, wanted)
         except (ConflictError, NotFoundError):
@@ -190,7 +196,7 @@ class Elector:
     async def _check_holder(self, fence: Fence) -> None:
         """Find out who wrote the Lease meanwhile: an unanswered renewal of ours, or somebody else."""
         try:
-            async with asyncio.timeout(self._times.retry_seconds):
+            async with asyncio.timeout(self._times.call_seconds):
                 record = await read_lease(self._client, self._lease.namespace, self._lease.name)
         except NotFoundError as error:
             raise LostLeaseError("the Lease was deleted") from error
@@ -204,7 +210,7 @@ class Elector:
         if self._record is None:
             return
         try:
-            async with asyncio.timeout(self._times.retry_seconds):
+            async with asyncio.timeout(self._times.call_seconds):
                 wanted = replace(self._record, holder="", renew_time=self._clock.now())
                 await replace_lease(self._client, self._lease.namespace, self._lease.name, wanted)
             log.info("released the Lease", extra={"lease": str(self._lease)})

@@ -35,10 +35,11 @@ class Loop:
         self._projections = Projections(cluster, is_busy=self._has_backlog)
         self._workers = workers
         self._busy: set[str] = set()
+        self._backlog = 0
         self._woken_while_busy: set[str] = set()
 
     def _has_backlog(self) -> bool:
-        return len(self._busy) >= self._workers
+        return self._backlog > 0
 
     async def run(self, fence: Fence, *, stop: asyncio.Event) -> None:
         """Reconcile until `stop` is set; then begin nothing more, finish what was begun, and write what statuses wait.
@@ -53,7 +54,9 @@ class Loop:
             async with asyncio.TaskGroup() as tasks:
                 while not stop.is_set():
                     fence.check()
-                    for uid in self._wakeups.take_due(self._cluster.now()):
+                    due = self._wakeups.take_due(self._cluster.now())
+                    for begun, uid in enumerate(due, start=1):
+                        self._backlog = len(due) - begun
                         if uid in self._busy:
                             self._woken_while_busy.add(uid)
                             continue

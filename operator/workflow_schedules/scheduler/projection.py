@@ -11,6 +11,10 @@ import logging
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from workflow_schedules.api.common import wire_name
+from workflow_schedules.api.schedule import WorkflowScheduleStatus
+from workflow_schedules.cluster.apply import reread_schedule
+from workflow_schedules.cluster.backoff import pause_seconds
 from workflow_schedules.cluster.errors import ClusterError, ConflictError, ForbiddenError, NotFoundError
 from workflow_schedules.core.log import open_runs
 from workflow_schedules.core.status import project
@@ -18,7 +22,6 @@ from workflow_schedules.core.status import project
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from workflow_schedules.api.schedule import WorkflowScheduleStatus
     from workflow_schedules.cluster.apply import Cluster
     from workflow_schedules.cluster.fence import Fence
     from workflow_schedules.core.model import Schedule, Snapshot
@@ -31,6 +34,7 @@ AFTER_ADMISSION = timedelta(seconds=5)  # a run that ends within this costs one 
 WHEN_BUSY = timedelta(seconds=1)
 WRITERS_AT_STOP = 8
 _WRITER_FIELDS = ("fencing_epoch", "writer", "lease")
+_FIELDS = frozenset(map(wire_name, WorkflowScheduleStatus.model_fields))
 
 
 class Projections:
@@ -40,6 +44,7 @@ class Projections:
         self._cluster = cluster
         self._is_busy = is_busy
         self._due: dict[str, datetime] = {}
+        self._failures: dict[str, int] = {}
 
     async def keep(self, uid: str, snapshot: Snapshot, *, fence: Fence) -> datetime | None:
         """Write the status if it is due and says something new.
@@ -50,11 +55,12 @@ class Projections:
         schedule = snapshot.schedule
         if schedule is None or schedule.is_deleting or not snapshot.is_log_read:
             self._due.pop(uid, None)
+            self._failures.pop(uid, None)
             return None
         now = self._cluster.now()
         due = self._due.get(uid)
         wanted = now + _delay(snapshot, schedule)
-        if due is None or (due > now and wanted < due):
+        if due is None or (due > now and wanted < due and uid not in self._failures):
             due = self._due[uid] = wanted
         if due > now:
             return due
@@ -87,20 +93,32 @@ class Projections:
         fence.check()
         try:
             answer = await self._cluster.client.patch_schedule_status(schedule.ref.namespace, schedule.ref.name, patch)
-            self._cluster.cache.put_schedule(answer)
-        except NotFoundError:
-            return None
+            self._cluster.cache.refresh_schedule(answer)
+        except (ConflictError, NotFoundError):
+            return await self._look_again(uid, schedule)
         except ClusterError as error:
-            return await self._try_later(uid, schedule, error)
+            return self._try_later(uid, error)
+        self._failures.pop(uid, None)
         return None
 
-    async def _try_later(self, uid: str, schedule: Schedule, error: ClusterError) -> datetime:
-        if isinstance(error, ConflictError):  # somebody edited it: their watch event brings what it is now
-            body = await self._cluster.client.get_schedule(schedule.ref.namespace, schedule.ref.name)
-            self._cluster.cache.put_schedule(body)
-        elif not (isinstance(error, ForbiddenError) and error.is_fence):
+    async def _look_again(self, uid: str, schedule: Schedule) -> datetime:
+        """Somebody edited it, or it is gone: find out, since the watch may have missed that."""
+        try:
+            await reread_schedule(self._cluster, schedule)
+        except ClusterError as error:
+            return self._try_later(uid, error)
+        self._due[uid] = self._cluster.now() + WHEN_BUSY
+        return self._due[uid]
+
+    def _try_later(self, uid: str, error: ClusterError) -> datetime:
+        if isinstance(error, ForbiddenError) and error.is_fence:
+            pause = WHEN_BUSY
+        else:
+            failures = self._failures.get(uid, 0)
+            pause = timedelta(seconds=pause_seconds(error, failures=failures))
+            self._failures[uid] = failures + 1
             log.warning("a status was not written, it is tried again", extra={"schedule": uid, "error": error.message})
-        self._due[uid] = self._cluster.now() + max(WHEN_BUSY, timedelta(seconds=error.retry_after_seconds))
+        self._due[uid] = self._cluster.now() + pause
         return self._due[uid]
 
 
@@ -118,8 +136,9 @@ def _says_the_same(wanted: WorkflowScheduleStatus, stored: WorkflowScheduleStatu
 
 
 def _patch(schedule: Schedule, wanted: WorkflowScheduleStatus) -> dict[str, Any]:
+    """Return a merge patch; where nothing readable is stored, it clears every field that it doesn't set."""
     status: dict[str, Any] = wanted.wire()
-    gone = (schedule.status.wire().keys() if schedule.status else set()) - status.keys()
+    gone = (schedule.status.wire().keys() if schedule.status else _FIELDS) - status.keys()
     return {
         "metadata": {"resourceVersion": schedule.resource_version},
         "status": {**dict.fromkeys(gone), **status},

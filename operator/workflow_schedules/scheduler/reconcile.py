@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from workflow_schedules.cluster.apply import apply
 from workflow_schedules.core.decide import decide
+from workflow_schedules.core.log import open_runs
 from workflow_schedules.core.runs import REQUEST_LIFE
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ async def reconcile(uid: str, *, cluster: Cluster, projections: Projections, fen
         snapshot = observe(uid, cluster=cluster, fence=fence)
         plan = decide(snapshot, now=cluster.now())
         if plan.step is None:
+            if snapshot.schedule is None and not open_runs(snapshot.runs):
+                cluster.cache.forget_log(uid)
+                return await projections.keep(uid, snapshot, fence=fence)
             cluster.cache.log(uid).held = plan.candidates
             status_at = await projections.keep(uid, snapshot, fence=fence)
             return min(filter(None, (plan.next_wake_at, status_at)), default=None)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from workflow_schedules.api import names
 from workflow_schedules.api.occurrence import FINAL_OUTCOMES, Cause, Decision
 from workflow_schedules.cluster import wire
-from workflow_schedules.cluster.cache import RunMemory
 from workflow_schedules.cluster.errors import ForbiddenError, InvalidError
+from workflow_schedules.cluster.memory import RunMemory
 from workflow_schedules.cluster.methods import DEFINITIONS, SCHEDULES
 from workflow_schedules.core.job import labels
 from workflow_schedules.core.log import FORMAT

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_SLACK = 64
 _AT_ONCE = datetime.min.replace(tzinfo=UTC)
 
 
@@ -39,6 +40,11 @@ class WakeUps:
         if known is not None and known <= at:
             return
         self._at[uid] = at
+        if len(self._heap) > 2 * len(self._at) + _SLACK:
+            self._heap = [(when, other) for other, when in self._at.items()]  # without those brought forward since
+            heapq.heapify(self._heap)
+            self._changed.set()
+            return
         heapq.heappush(self._heap, (at, uid))
         self._changed.set()
 

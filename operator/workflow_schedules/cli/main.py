@@ -1,0 +1,163 @@
+"""`kubectl-wfs`: read the arguments, call the verb, print its answer. No rule of the contract may live here."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+import orjson
+
+from workflow_schedules.api.common import format_utc, parse_utc
+from workflow_schedules.cli.documents import read_documents
+from workflow_schedules.cli.preview import (
+    Question,
+    answer,
+    trigger_of_expressions,
+    trigger_of_file,
+    trigger_of_one_shot,
+)
+from workflow_schedules.cli.problems import Problem, ProblemsError
+from workflow_schedules.cli.validate import problems_of
+from workflow_schedules.scheduler.clock import SystemClock
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from workflow_schedules.cli.preview import Asked
+
+_COUNT_LIMIT = 1000
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; the entry point `kubectl-wfs`.
+
+    Returns:
+        0 when all is well, 1 when something is wrong with what was given; wrong arguments end with 2.
+    """
+    options = _parser().parse_args(arguments)
+    try:
+        options.run(options)
+    except ProblemsError as error:
+        for problem in error.problems:
+            if options.output == "json":
+                print(problem.as_json())
+            else:
+                print(problem.as_text(), file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 1
+    return 0
+
+
+def entry() -> NoReturn:
+    """Run and exit."""
+    sys.exit(main())
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="kubectl wfs", description="Work with WorkflowSchedules.", allow_abbrev=False)
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    _add_preview(verbs)
+    _add_validate(verbs)
+    return parser
+
+
+def _add_preview(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = verbs.add_parser(
+        "preview",
+        help="list the instants of a schedule, and explain the surprising ones; needs no cluster",
+        allow_abbrev=False,
+    )
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument(
+        "-f", "--filename", metavar="FILE", help="manifest with one WorkflowSchedule; - is standard input"
+    )
+    source.add_argument(
+        "--schedule", nargs="+", metavar="EXPR", help="five-field cron expressions; their union is shown"
+    )
+    source.add_argument("--run-once", metavar="TIME", help="one instant, RFC 3339 with an offset")
+    parser.add_argument("--name", help="which WorkflowSchedule of the file, where there are several")
+    parser.add_argument("--time-zone", metavar="ZONE", help="IANA name (default UTC, or the manifest's)")
+    parser.add_argument(
+        "--after", metavar="TIME", type=_instant, help="list the first instants after it (default: now)"
+    )
+    parser.add_argument(
+        "--before", metavar="TIME", type=_instant, help="list the newest instants at or before it, newest first"
+    )
+    parser.add_argument(
+        "--count", type=_count, default=5, metavar="N", help=f"how many, 1 to {_COUNT_LIMIT} (default 5)"
+    )
+    _add_output(parser)
+    parser.set_defaults(run=_preview)
+
+
+def _add_validate(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = verbs.add_parser(
+        "validate", help="say everything that is wrong with a file; needs no cluster", allow_abbrev=False
+    )
+    parser.add_argument(
+        "-f",
+        "--filename",
+        metavar="FILE",
+        required=True,
+        action="append",
+        help="manifests; - is standard input; may be repeated",
+    )
+    _add_output(parser)
+    parser.set_defaults(run=_validate)
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-o", "--output", choices=("table", "json"), default="table", help="for people or for programs")
+
+
+def _preview(options: argparse.Namespace) -> None:
+    asked = _asked(options)
+    after = options.after
+    if after is None and options.before is None:
+        after = SystemClock().now()
+    question = Question(after=after, before=options.before, count=options.count, now=SystemClock().now())
+    found = answer(asked, question)
+    if options.output == "json":
+        print(
+            orjson.dumps({"times": [format_utc(at) for at in found.times], "warnings": list(found.warnings)}).decode()
+        )
+        return
+    print("\n".join(found.table()))
+    for warning in found.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+
+
+def _asked(options: argparse.Namespace) -> Asked:
+    if options.filename:
+        return trigger_of_file(read_documents(options.filename), name=options.name, time_zone=options.time_zone)
+    if options.run_once:
+        return trigger_of_one_shot(options.run_once, time_zone=options.time_zone or "UTC")
+    return trigger_of_expressions(options.schedule, time_zone=options.time_zone or "UTC")
+
+
+def _validate(options: argparse.Namespace) -> None:
+    documents = [document for file in options.filename for document in read_documents(file)]
+    problems = [problem for document in documents for problem in problems_of(document)]
+    if problems:
+        raise ProblemsError(*problems)
+    if not documents:
+        raise ProblemsError(Problem(error="empty_file", message=f"{', '.join(options.filename)}: no object in it"))
+    if options.output == "table":
+        print(f"{len(documents)} valid")
+
+
+def _instant(text: str) -> datetime:
+    try:
+        return parse_utc(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text) <= _COUNT_LIMIT):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {_COUNT_LIMIT}")
+    return int(text)

@@ -1,0 +1,160 @@
+"""`kubectl wfs preview`: the instants of a trigger, by the function that decides what really runs (R6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from workflow_schedules.api import names
+from workflow_schedules.cli.problems import Problem, ProblemsError, code_of
+from workflow_schedules.cli.validate import problems_of
+from workflow_schedules.cluster.wire import schedule_of
+from workflow_schedules.core.acceptance import Refusal, accept, trigger_of
+from workflow_schedules.core.due_times import due_times, newest_due_times
+from workflow_schedules.core.explain import explain, local_text
+from workflow_schedules.core.triggers import InvalidTriggerError, OneShotTrigger
+from workflow_schedules.core.zones import FIRST_SECOND, LAST_SECOND, to_utc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from workflow_schedules.cli.documents import Document
+    from workflow_schedules.core.triggers import Trigger
+
+_BEGINNING, _END = to_utc(FIRST_SECOND), to_utc(LAST_SECOND)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is previewed.
+
+    Attributes:
+        notes: what the manifest says beside its trigger that matters for what runs.
+    """
+
+    trigger: Trigger
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Which instants are asked for.
+
+    Attributes:
+        after: list the first ones after it.
+        before: list the newest ones at or before it, newest first; with `after` too, those between, oldest first.
+        count: at most so many.
+        now: for what is past.
+    """
+
+    after: datetime | None
+    before: datetime | None
+    count: int
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Instants and what may surprise about them."""
+
+    trigger: Trigger
+    times: tuple[datetime, ...]
+    warnings: tuple[str, ...]
+
+    def table(self) -> Iterator[str]:
+        """Yield lines for people: UTC and local time."""
+        if not self.times:
+            yield "no instants"
+            return
+        yield f"{'UTC':22}LOCAL"
+        for at in self.times:
+            yield f"{at:%Y-%m-%dT%H:%M:%SZ}  {local_text(self.trigger, at)}"
+
+
+def trigger_of_expressions(expressions: Sequence[str], *, time_zone: str) -> Asked:
+    """Read expressions given as arguments.
+
+    Raises:
+        ProblemsError: one of them can't be used.
+    """
+    spec = {"schedules": list(expressions)} if len(expressions) > 1 else {"schedule": expressions[0]}
+    return _of_spec({**spec, "timeZone": time_zone})
+
+
+def trigger_of_one_shot(time: str, *, time_zone: str) -> Asked:
+    """Read an instant given as an argument.
+
+    Raises:
+        ProblemsError: it can't be used.
+    """
+    return _of_spec({"runOnceTime": time, "timeZone": time_zone})
+
+
+def trigger_of_file(documents: Sequence[Document], *, name: str | None, time_zone: str | None) -> Asked:
+    """Read the WorkflowSchedule of a file.
+
+    Raises:
+        ProblemsError: there is none, or more than one, or it can't be used.
+    """
+    found = [
+        document
+        for document in documents
+        if isinstance(document.body, dict) and document.body.get("kind") == names.KIND_SCHEDULE
+    ]
+    called = [document for document in found if name in {None, (document.body.get("metadata") or {}).get("name")}]
+    if len(called) != 1:
+        known = ", ".join(str((document.body.get("metadata") or {}).get("name")) for document in found) or "none"
+        raise ProblemsError(
+            Problem(
+                error="ambiguous_schedule",
+                message=f"one WorkflowSchedule is previewed; the file has: {known}; use --name",
+            )
+        )
+    problems = problems_of(called[0])
+    if problems:
+        raise ProblemsError(*problems)
+    spec = dict(called[0].body["spec"])
+    notes = () if spec.get("enabled") else ("enabled is not true: nothing runs until it is",)
+    if jitter := spec.get("maxJitterSeconds"):
+        notes = (*notes, f"maxJitterSeconds {jitter}: each start is late by a stable part of it")
+    asked = _of_spec({**spec, "timeZone": time_zone or spec.get("timeZone", "UTC")})
+    return Asked(trigger=asked.trigger, notes=notes)
+
+
+def answer(asked: Asked, question: Question) -> Answer:
+    """List instants, and explain the surprising ones among them.
+
+    Source: contract R5 to R7.
+    """
+    trigger = asked.trigger
+    after, before = question.after or _BEGINNING, question.before or _END
+    listed = newest_due_times if question.after is None else due_times
+    times = tuple(islice(listed(trigger, after=after, until=before), question.count))
+    warnings = [*asked.notes]
+    if isinstance(trigger, OneShotTrigger) and to_utc(trigger.instant) <= question.now:
+        warnings.append("runOnceTime is in the past: such a schedule is Complete (OneShotPast) and never runs")
+    if times:
+        low = question.after if question.after is not None else min(times)
+        high = question.before if question.before is not None else max(times)
+        warnings += explain(trigger, after=max(low, _BEGINNING), until=min(high, _END))
+    return Answer(trigger=trigger, times=times, warnings=tuple(dict.fromkeys(warnings)))
+
+
+def _of_spec(spec: dict[str, object]) -> Asked:
+    body = {
+        "metadata": {"uid": "unsaid", "namespace": "default", "name": "unsaid"},
+        "spec": {
+            "workflowRef": {"name": "unsaid"},
+            **{key: value for key, value in spec.items() if key not in {"jobTemplate", "workflowRef"}},
+        },
+    }
+    schedule = schedule_of(body)
+    verdict = accept(schedule)
+    if isinstance(verdict, Refusal):
+        raise ProblemsError(Problem(error=code_of(verdict.reason), message=verdict.message))
+    try:
+        return Asked(trigger=trigger_of(verdict.spec))
+    except InvalidTriggerError as error:
+        raise ProblemsError(Problem(error=code_of(error.reason), message=str(error))) from error

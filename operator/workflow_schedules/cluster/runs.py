@@ -1,0 +1,95 @@
+"""Make the Job of an admitted record, and find out what became of an attempt. When to try is core's business."""
+
+from __future__ import annotations
+
+from datetime import UTC, timedelta, tzinfo
+from typing import TYPE_CHECKING, Any
+
+from workflow_schedules.cluster.backoff import BACKOFF_FIRST_SECONDS, BACKOFF_LIMIT_SECONDS
+from workflow_schedules.cluster.errors import (
+    AlreadyExistsError,
+    ClusterError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    UnansweredError,
+)
+from workflow_schedules.core.job import job_manifest
+from workflow_schedules.core.log import totals_now
+from workflow_schedules.core.zones import UnknownTimeZoneError, load_zone
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from workflow_schedules.cluster.apply import Cluster
+    from workflow_schedules.cluster.fence import Fence
+    from workflow_schedules.cluster.memory import RunMemory
+    from workflow_schedules.core.model import ObjectRef, Run, Snapshot
+
+
+async def create_job(cluster: Cluster, run: Run, snapshot: Snapshot, fence: Fence) -> None:
+    """Create a run's Job; what became of the attempt is remembered with the run.
+
+    Raises:
+        ForbiddenError: the Lease fence refused it.
+        LostLeaseError: this epoch may not write any more.
+
+    Source: contract R24, R35; reliability P2, P10.
+    """
+    ref, memory = run.record.ref, cluster.cache.log(snapshot.uid).runs[run.record.number]
+    try:
+        manifest = await _manifest(cluster, run, snapshot)
+        fence.check()
+        cluster.cache.put_job(await cluster.client.create_job(ref.namespace, manifest))
+    except AlreadyExistsError:
+        await read_job(cluster, ref)
+    except UnansweredError as error:
+        _note_failure(memory, error, cluster.now())
+        memory.create_given_up_at = cluster.monotonic()
+        await read_job(cluster, ref)
+    except (InvalidError, NotFoundError) as error:
+        memory.refused = error.message
+    except ForbiddenError as error:
+        if error.is_fence:
+            raise
+        if error.is_quota or error.is_terminating:
+            _note_failure(memory, error, cluster.now())
+        else:
+            memory.refused = error.message
+    except ClusterError as error:
+        _note_failure(memory, error, cluster.now())
+
+
+async def _manifest(cluster: Cluster, run: Run, snapshot: Snapshot) -> dict[str, Any]:
+    template = await cluster.templates.pinned(run.record.ref.namespace, run.record.spec.template_hash or "")
+    spec = snapshot.schedule.spec if snapshot.schedule else None
+    return job_manifest(
+        run.record,
+        template,
+        zone=_zone(spec.time_zone if spec else "UTC"),
+        last_successful_at=totals_now(snapshot.head, snapshot.runs).last_successful_time,
+        writer=snapshot.writer,
+    )
+
+
+def _zone(name: str) -> tzinfo:
+    try:
+        return load_zone(name)
+    except UnknownTimeZoneError:
+        return UTC
+
+
+def _note_failure(memory: RunMemory, error: ClusterError, now: datetime) -> None:
+    pause = min(BACKOFF_FIRST_SECONDS * 2.0 ** min(memory.attempts, 16), BACKOFF_LIMIT_SECONDS)
+    memory.attempts += 1
+    memory.last_error = error.message
+    memory.retry_at = now + timedelta(seconds=max(pause, error.retry_after_seconds))
+
+
+async def read_job(cluster: Cluster, ref: ObjectRef) -> bool:
+    """Ask the API server itself for a Job; tell whether there is one, and take it into the cache."""
+    try:
+        cluster.cache.put_job(await cluster.client.get_job(ref.namespace, ref.name))
+    except NotFoundError:
+        return False
+    return True

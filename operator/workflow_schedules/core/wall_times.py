@@ -1,0 +1,186 @@
+"""From a calendar to instants: wall-clock times walked stretch by stretch of constant offset.
+
+Counts in whole UTC seconds since 1970. In a fold both passes come out by themselves, since both stretches hold the wall
+time; a gap belongs to no stretch, so what falls into it is moved to its end, or left out. Only due_times calls this.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from datetime import date
+from typing import TYPE_CHECKING
+
+from workflow_schedules.api.schedule import RepeatedTimePolicy, SkippedTimePolicy
+from workflow_schedules.core import zones
+from workflow_schedules.core.triggers import matching_days, minutes_by_day
+from workflow_schedules.core.zones import to_utc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from workflow_schedules.core.triggers import Calendar, CronTrigger
+    from workflow_schedules.core.zones import Stretch
+
+_DAY = 86400
+_EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
+
+
+def ascending(calendar: Calendar, low: int, high: int) -> Iterator[int]:
+    """Yield the instants in ``(low, high]``, oldest first."""
+    for stretch in _stretches(calendar, low, high, newest_first=False):
+        moved = _moved_out_of_gap(calendar, stretch, low, high)
+        if moved is not None:
+            yield moved
+        for instant in _instants(calendar, stretch, low, high, newest_first=False):
+            if instant != moved:
+                yield instant
+
+
+def descending(calendar: Calendar, low: int, high: int) -> Iterator[int]:
+    """Yield the instants in ``(low, high]``, newest first."""
+    for stretch in _stretches(calendar, low, high, newest_first=True):
+        moved = _moved_out_of_gap(calendar, stretch, low, high)
+        for instant in _instants(calendar, stretch, low, high, newest_first=True):
+            if instant != moved:
+                yield instant
+        if moved is not None:
+            yield moved
+
+
+def count_between(calendar: Calendar, low: int, high: int) -> int:
+    """Count the instants in ``(low, high]``, a whole day at a time."""
+    return sum(
+        _count_in(calendar, stretch, low, high) for stretch in _stretches(calendar, low, high, newest_first=False)
+    )
+
+
+def end_of_date(calendar: Calendar, instant: int) -> int:
+    """Return the last UTC second of the local date that an instant falls on."""
+    return start_of_date(calendar, local_date(calendar, instant) + 1, instant) - 1
+
+
+def start_of_date(calendar: Calendar, day: int, near: int) -> int:
+    """Return the first UTC second at or after `near` whose local date is that day or a later one.
+
+    Args:
+        calendar: for its zone.
+        day: days since 1970, local.
+        near: a UTC second not after it.
+    """
+    zone = zones.load_zone(calendar.zone_name)
+    begin = to_utc(near)
+    index = begin.year * 12 + begin.month - 1
+    while True:
+        year, month = divmod(index, 12)
+        for stretch in zones.stretches(zone, year=year, month=month + 1):
+            first = max(stretch.begin, near, day * _DAY - stretch.offset)
+            if first < stretch.end:
+                return first
+        index += 1
+
+
+def local_date(calendar: Calendar, instant: int) -> int:
+    """Return the local date of an instant, as days since 1970."""
+    return (instant + zones.offset_at(zones.load_zone(calendar.zone_name), instant)) // _DAY
+
+
+def _stretches(calendar: Calendar, low: int, high: int, *, newest_first: bool) -> Iterator[Stretch]:
+    """Yield the zone's stretches that meet ``(low, high]``, months without a matching day left out."""
+    if low >= high:
+        return
+    zone = zones.load_zone(calendar.zone_name)
+    begin, end = to_utc(low), to_utc(high)
+    months = range(begin.year * 12 + begin.month - 1, end.year * 12 + end.month)
+    for index in reversed(months) if newest_first else months:
+        year, month = divmod(index, 12)
+        if not _has_matching_day_near(calendar, year, month + 1):
+            continue
+        found = zones.stretches(zone, year=year, month=month + 1)
+        for stretch in reversed(found) if newest_first else found:
+            if stretch.end > low and stretch.begin <= high:
+                yield stretch
+
+
+def _instants(calendar: Calendar, stretch: Stretch, low: int, high: int, *, newest_first: bool) -> Iterator[int]:
+    """Yield the instants of a stretch whose wall time matches, inside ``(low, high]``."""
+    first, last = _wall_bounds(calendar, stretch, low, high)
+    for day, minutes in _days(calendar, first // _DAY, last // _DAY, newest_first=newest_first):
+        start = day * _DAY - stretch.offset
+        chosen = minutes[_index_from(minutes, first - day * _DAY) : _index_after(minutes, last - day * _DAY)]
+        for minute in reversed(chosen) if newest_first else chosen:
+            yield start + minute * 60
+
+
+def _count_in(calendar: Calendar, stretch: Stretch, low: int, high: int) -> int:
+    first, last = _wall_bounds(calendar, stretch, low, high)
+    total = 0
+    for day, minutes in _days(calendar, first // _DAY, last // _DAY, newest_first=False):
+        total += max(0, _index_after(minutes, last - day * _DAY) - _index_from(minutes, first - day * _DAY))
+    moved = _moved_out_of_gap(calendar, stretch, low, high)
+    if moved is None:
+        return total
+    return total + (next(_instants(calendar, stretch, moved - 1, moved, newest_first=False), None) is None)
+
+
+def _wall_bounds(calendar: Calendar, stretch: Stretch, low: int, high: int) -> tuple[int, int]:
+    """Return first and last wall-clock second of a stretch inside ``(low, high]``, second passes left out if so wished."""
+    begin = max(stretch.begin, low + 1)
+    if calendar.repeated is RepeatedTimePolicy.FIRST:
+        begin = max(begin, stretch.repeated_before)
+    return begin + stretch.offset, min(stretch.end - 1, high) + stretch.offset
+
+
+def _days(
+    calendar: Calendar, first_day: int, last_day: int, *, newest_first: bool
+) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Yield the matching days of a range of days since 1970, each with its minutes."""
+    begin, end = to_utc(first_day * _DAY), to_utc(last_day * _DAY)
+    months = range(begin.year * 12 + begin.month - 1, end.year * 12 + end.month)
+    for index in reversed(months) if newest_first else months:
+        year, month = divmod(index, 12)
+        found = minutes_by_day(calendar, year, month + 1)
+        before = date(year, month + 1, 1).toordinal() - _EPOCH_ORDINAL - 1
+        for day in reversed(found) if newest_first else found:
+            if first_day <= before + day <= last_day:
+                yield before + day, found[day]
+
+
+def _index_from(minutes: tuple[int, ...], second: int) -> int:
+    return bisect_left(minutes, -(-second // 60)) if second > 0 else 0
+
+
+def _index_after(minutes: tuple[int, ...], second: int) -> int:
+    return bisect_right(minutes, second // 60) if second < _DAY else len(minutes)
+
+
+def _moved_out_of_gap(calendar: Calendar, stretch: Stretch, low: int, high: int) -> int | None:
+    """Return the instant to which a wall time inside the gap before this stretch moves, or None."""
+    gap = stretch.gap
+    if not gap or calendar.skipped is SkippedTimePolicy.SKIP:
+        return None
+    moved = stretch.begin + -gap.stop % 60
+    if not low < moved <= high:
+        return None
+    return moved if any(_fires_within(cron, gap) for cron in calendar.crons if not cron.is_every_hour) else None
+
+
+def _fires_within(cron: CronTrigger, walls: range) -> bool:
+    for day in range(walls.start // _DAY, (walls.stop - 1) // _DAY + 1):
+        local = to_utc(day * _DAY)
+        minutes = cron.minutes_of_day
+        if local.day in matching_days(cron, local.year, local.month) and (
+            _index_from(minutes, walls.start - day * _DAY) < _index_after(minutes, walls.stop - 1 - day * _DAY)
+        ):
+            return True
+    return False
+
+
+def _has_matching_day_near(calendar: Calendar, year: int, month: int) -> bool:
+    """Tell whether a UTC month can hold an instant: its local dates reach into both neighbours (offsets, day-long gaps)."""
+    if calendar.months.isdisjoint(((month - 2) % 12 + 1, month, month % 12 + 1)):
+        return False
+    if minutes_by_day(calendar, year, month):
+        return True
+    before = minutes_by_day(calendar, year - (month == 1), (month - 2) % 12 + 1) if (year, month) != (1, 1) else ()
+    behind = minutes_by_day(calendar, year + month // 12, month % 12 + 1) if (year, month) != (9999, 12) else ()
+    return any(day > 25 for day in before) or any(day < 5 for day in behind)

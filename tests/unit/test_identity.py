@@ -1,0 +1,56 @@
+"""What counts as the same spec and the same template."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.builders import TEMPLATE, a_spec
+from workflow_schedules.api.schedule import ConcurrencyPolicy, MisfirePolicy, WorkflowRef, WorkflowScheduleSpec
+from workflow_schedules.core.identity import pin, spec_hash
+
+PLAIN = a_spec()
+
+SAME = [
+    ("another switch", a_spec(enabled=False)),
+    ("a default written out", a_spec(time_zone="UTC", concurrency_policy=ConcurrencyPolicy.FORBID)),
+    ("null clears", a_spec(input=None, starting_deadline_seconds=None)),
+]
+OTHER = [
+    ("another expression", a_spec(schedule="5 * * * *")),
+    ("another zone", a_spec(time_zone="Asia/Tokyo")),
+    ("an input", a_spec(input={})),
+    ("another policy", a_spec(misfire_policy=MisfirePolicy.LATEST)),
+    ("a deadline", a_spec(starting_deadline_seconds=60)),
+    ("a limit", a_spec(concurrency_policy=ConcurrencyPolicy.ALLOW, max_active_runs=1)),
+    ("a one-shot", a_spec(run_once_time="2026-01-01T00:00:00Z")),
+    ("a definition", a_spec(workflow_ref=WorkflowRef(name="report"))),
+]
+
+
+@pytest.mark.parametrize("spec", [row[1] for row in SAME], ids=[row[0] for row in SAME])
+def test_no_edit(spec: WorkflowScheduleSpec) -> None:
+    """R10, K-108: set fields that differ from their defaults, and only relevant ones."""
+    assert spec_hash(spec, TEMPLATE) == spec_hash(PLAIN, TEMPLATE)
+
+
+@pytest.mark.parametrize("spec", [row[1] for row in OTHER], ids=[row[0] for row in OTHER])
+def test_an_edit(spec: WorkflowScheduleSpec) -> None:
+    """R10."""
+    assert spec_hash(spec, TEMPLATE) != spec_hash(PLAIN, TEMPLATE)
+
+
+def test_a_null_within_the_input_is_content() -> None:
+    assert spec_hash(a_spec(input={"a": None}), None) != spec_hash(a_spec(input={}), None)
+
+
+def test_another_template_is_an_edit_and_another_order_is_none() -> None:
+    """R10, R22."""
+    assert pin({"a": 1, "b": 2}) == pin({"b": 2, "a": 1})
+    assert pin({"a": 1}).hash != pin({"a": 2}).hash
+    assert spec_hash(PLAIN, pin({"a": 1})) != spec_hash(PLAIN, pin({"a": 2}))
+
+
+def test_hashes_are_pinned() -> None:
+    """R10: an upgrade must not look like an edit of every schedule."""
+    assert spec_hash(PLAIN, None) == "7659b4d16237d366b400d1a469becf85"
+    assert pin({}).hash == "44136fa355b3678a1146ad16f7e8649e"

@@ -1,0 +1,176 @@
+"""What the next record says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from support.builders import (
+    DEFINITION_UID,
+    TEMPLATE,
+    UID,
+    WRITER,
+    a_definition,
+    a_record,
+    a_run,
+    a_schedule,
+    a_snapshot,
+    a_status,
+    an_admission,
+    at,
+    of_definition,
+)
+from workflow_schedules.api.occurrence import Cause, Decision, Outcome, ScheduleOccurrenceStatus, Span, Totals
+from workflow_schedules.api.schedule import State
+from workflow_schedules.core import log
+from workflow_schedules.core.misfire import Verdict
+from workflow_schedules.core.model import Run, Schedule, Snapshot
+
+
+def ended(number: int, outcome: Outcome, when: str | None = None) -> Run:
+    status = ScheduleOccurrenceStatus(outcome=outcome, completion_time=at(when) if when else None)
+    return a_run(record=an_admission(number, status=status))
+
+
+def a_verdict(decision: Decision, first: str = "11:00", last: str | None = None, count: int = 1) -> Verdict:
+    return Verdict(decision=decision, first=at(first), last=at(last or first), count=count)
+
+
+BEFORE = Totals(admitted=5, completed=2, failed=2, consecutive_failures=1, last_successful_time=at("09:00"))
+TOTALS = [
+    ("R29 nothing ended", (a_run(2),), {}),
+    ("R29 one completed", (ended(2, Outcome.COMPLETED, "10:01"),),
+     {"completed": 3, "consecutive_failures": 0, "last_successful_time": at("10:01")}),
+    ("R29 one failed", (ended(2, Outcome.FAILED, "10:01"),),
+     {"failed": 3, "consecutive_failures": 2, "last_failure_time": at("10:01")}),
+    ("R29 out of time counts as failed", (ended(2, Outcome.EXHAUSTED, "10:01"),),
+     {"failed": 3, "consecutive_failures": 2, "last_failure_time": at("10:01")}),
+    ("R29 in the order of the runs", (ended(2, Outcome.COMPLETED, "10:09"), ended(3, Outcome.FAILED, "10:01")),
+     {"completed": 3, "failed": 3, "consecutive_failures": 1, "last_successful_time": at("10:09"),
+      "last_failure_time": at("10:01")}),
+    ("R29 what the head no longer calls open is in it already", (ended(1, Outcome.COMPLETED, "10:01"),), {}),
+    ("R29 an older success is not the last one", (ended(2, Outcome.COMPLETED, "08:00"),),
+     {"completed": 3, "consecutive_failures": 0}),
+    ("R29 interrupted is no end", (a_run(2, Outcome.INTERRUPTED),), {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("runs", "want"), [row[1:] for row in TOTALS], ids=[row[0] for row in TOTALS])
+def test_totals_now(runs: tuple[Run, ...], want: dict[str, object]) -> None:
+    head = an_admission(3, open=(2, 3), totals=BEFORE)
+    assert log.totals_now(head, runs) == BEFORE.model_copy(update=want)
+
+
+def test_totals_of_an_empty_log() -> None:
+    assert log.totals_now(None, ()) == Totals()
+
+
+def test_an_end_is_counted_in_one_record_only() -> None:
+    """P3: the record that folds it in no longer calls the run open."""
+    run = ended(2, Outcome.COMPLETED, "10:01")
+    snapshot = a_snapshot(head=an_admission(2), runs=(run,))
+    spec = log.verdict_record(
+        snapshot, schedule=a_schedule(), verdict=a_verdict(Decision.SKIPPED_MISFIRE), message="", template=None
+    )
+    assert (spec.open, spec.totals.completed) == ((), 1)
+    following = replace(a_record(3), spec=spec)
+    assert log.totals_now(following, (run,)) == spec.totals
+
+
+VERDICTS = [
+    ("R8 admitted", a_verdict(Decision.ADMITTED), {"admitted": 6, "last_schedule_time": at("11:00")}, (2, 4), None),
+    ("R17 a span of misses", a_verdict(Decision.SKIPPED_MISFIRE, "11:00", "13:00", 3), {"skipped": 3}, (2,), 3),
+    ("R12 an overlap", a_verdict(Decision.SKIPPED_OVERLAP), {"skipped": 1}, (2,), None),
+    ("R16 coalesced", a_verdict(Decision.COALESCED, "11:00", "12:00", 2), {"coalesced": 2}, (2,), 2),
+]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "totals", "still_open", "count"), [row[1:] for row in VERDICTS], ids=[row[0] for row in VERDICTS]
+)
+def test_verdict_record(
+    verdict: Verdict, totals: dict[str, object], still_open: tuple[int, ...], count: int | None
+) -> None:
+    """P3: a record carries all that the next decision needs."""
+    schedule = a_schedule(input={"a": "\u00e9"}, generation=4)
+    snapshot = a_snapshot(schedule, head=a_record(3, open=(2,), totals=BEFORE, revision=7), runs=(a_run(2),))
+    spec = log.verdict_record(snapshot, schedule=schedule, verdict=verdict, message="why", template=TEMPLATE)
+    is_run = verdict.decision is Decision.ADMITTED
+    assert (spec.sequence, spec.previous_uid, spec.format, spec.cause) == (4, "record-3", 1, Cause.SCHEDULED)
+    assert (spec.generation, spec.spec_hash, spec.revision, spec.state) == (4, schedule.spec_hash, 7, State.ACTIVE)
+    assert (spec.fencing_epoch, spec.writer, spec.lease) == (WRITER.epoch, WRITER.identity, WRITER.lease)
+    assert (spec.schedule_ref.name, spec.schedule_ref.uid) == ("hourly", UID)
+    assert (spec.scheduled_time, spec.consumed_through_time) == (verdict.last, verdict.last)
+    assert (spec.reason, spec.message) == (str(verdict.decision), "why")
+    assert (spec.open, spec.waiting) == (still_open, ())
+    assert spec.totals == BEFORE.model_copy(update=totals)
+    assert spec.span == (Span(first_time=verdict.first, last_time=verdict.last, count=count) if count else None)
+    assert (spec.template_hash, spec.input_json) == ((TEMPLATE.hash, '{"a":"\u00e9"}') if is_run else (None, None))
+
+
+def test_baseline() -> None:
+    """R11, P4."""
+    child = a_schedule(generation=2, **of_definition())
+    snapshot = a_snapshot(child, definition=a_definition(generation=6), head=an_admission(2), runs=(a_run(2),))
+    spec = log.baseline(
+        snapshot,
+        schedule=child,
+        state=State.ACTIVE,
+        reason="Edited",
+        consumed_through=at("10:20"),
+        waiting=(at("10:10"),),
+    )
+    assert (spec.decision, spec.reason, spec.sequence) == (Decision.BASELINE, "Edited", 3)
+    assert (spec.definition_uid, spec.definition_generation) == (DEFINITION_UID, 6)
+    assert (spec.consumed_through_time, spec.waiting, spec.open) == (at("10:20"), (at("10:10"),), (2,))
+    assert spec.message == (
+        "Edited at generation 2; instants after 2026-01-01T10:00:00Z through 2026-01-01T10:20:00Z are consumed"
+    )
+    assert spec.scheduled_time is None
+
+
+def test_superseded() -> None:
+    """R10, R19: what waited, and nothing newer than the Baseline before it saw."""
+    head = a_record(2, waiting=(at("10:00"), at("11:00")), consumed=at("11:20"), generation=5, spec_hash="then")
+    snapshot = a_snapshot(a_schedule(generation=6), head=head)
+    spec = log.superseded(snapshot, schedule=a_schedule(generation=6), state=State.DISABLED)
+    assert (spec.decision, spec.scheduled_time) == (Decision.SUPERSEDED, at("11:00"))
+    assert spec.span == Span(first_time=at("10:00"), last_time=at("11:00"), count=2)
+    assert (spec.waiting, spec.consumed_through_time, spec.state) == ((), at("11:20"), State.DISABLED)
+    assert (spec.generation, spec.spec_hash) == (5, "then")
+    assert spec.totals.superseded == 2
+
+
+HASH = a_schedule().spec_hash
+EDIT = a_schedule(schedule="5 * * * *", generation=2)
+REVISIONS = [
+    ("R10 from 1", a_snapshot(head=None), a_schedule(), 1),
+    ("R10 an edit", a_snapshot(), EDIT, 2),
+    ("R10 a step without contents", a_snapshot(), a_schedule(generation=2), 1),
+    ("P4 a jump without contents", a_snapshot(), a_schedule(generation=9), 1),
+    ("K-108 an upgrade that hashes otherwise", a_snapshot(head=a_record(spec_hash="older", revision=4)), a_schedule(), 4),
+    ("R10 an edit while off is known from the status alone", a_snapshot(head=a_record(revision=4)), a_schedule(
+        generation=3, status=a_status(generation=2, revision=5, spec_hash="between")), 6),
+    ("R10 a status older than the log says nothing", a_snapshot(head=a_record(revision=4, generation=3)), a_schedule(
+        generation=3, status=a_status(generation=2, revision=3, spec_hash="older")), 4),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "schedule", "want"), [row[1:] for row in REVISIONS], ids=[row[0] for row in REVISIONS]
+)
+def test_revision_now(snapshot: Snapshot, schedule: Schedule, want: int) -> None:
+    assert log.revision_now(snapshot, schedule) == want
+
+
+def test_numbers_and_watermark() -> None:
+    assert (log.next_number(None), log.next_number(a_record(7))) == (1, 8)
+    assert log.watermark(a_snapshot(head=None)) is None
+    assert log.watermark(a_snapshot(head=a_record(consumed=at("10:00")))) == at("10:00")
+
+
+def test_unread_runs() -> None:
+    """P3."""
+    assert log.unread_runs(a_snapshot(head=an_admission(4, open=(2, 4)), runs=(a_run(4),))) == {2}
+    assert not log.unread_runs(a_snapshot(head=None))

@@ -1,0 +1,234 @@
+"""The schedule's status as a projection of its log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from support.builders import (
+    CREATED,
+    WRITER,
+    a_definition,
+    a_job,
+    a_record,
+    a_run,
+    a_schedule,
+    a_snapshot,
+    a_status,
+    an_admission,
+    at,
+    of_definition,
+)
+from workflow_schedules.api.common import ConditionStatus
+from workflow_schedules.api.occurrence import Outcome, ScheduleOccurrenceStatus, Totals
+from workflow_schedules.api.schedule import Counts, OccurrenceOutcome, RecentOccurrence, State, WorkflowScheduleStatus
+from workflow_schedules.core.identity import pin
+from workflow_schedules.core.model import Snapshot
+from workflow_schedules.core.status import project
+
+NOW = at("10:15")
+CHILD = a_schedule(**of_definition())
+ONCE = a_schedule(run_once_time="2026-01-01T10:00:00Z")
+LINE = RecentOccurrence(name="hourly-b8ce660c-000000002", time=at("10:00"), decision="Admitted", outcome="Completed")
+
+
+def projected(snapshot: Snapshot, recent: tuple[RecentOccurrence, ...] = (), **known: object) -> WorkflowScheduleStatus:
+    assert snapshot.schedule is not None
+    return project(
+        snapshot, snapshot.schedule, recent=recent, candidates=known.get("candidates", ()), now=known.get("now", NOW)
+    )
+
+
+def conditions(status: WorkflowScheduleStatus) -> dict[str, str]:
+    return {one.type: f"{one.status} {one.reason}" for one in status.conditions}
+
+
+def test_all_of_it() -> None:
+    totals = Totals(admitted=1, skipped=3, last_schedule_time=at("10:00"))
+    done = a_run(record=an_admission(totals=totals, status=ScheduleOccurrenceStatus(
+        outcome=Outcome.COMPLETED, completion_time=at("10:00:31"))))  # fmt: skip
+    snapshot = a_snapshot(head=done.record, runs=(done,))
+    status = projected(snapshot, (LINE,))
+    assert status.model_copy(update={"conditions": ()}) == WorkflowScheduleStatus(
+        observed_generation=1,
+        revision=1,
+        revision_time=NOW,
+        spec_hash=a_schedule().spec_hash,
+        log_head=2,
+        fencing_epoch=WRITER.epoch,
+        writer=WRITER.identity,
+        lease=WRITER.lease,
+        consumed_through_time=at("10:00"),
+        schedule_text="0 * * * *",
+        next_schedule_time=at("11:00"),
+        next_schedule_times=tuple(at(f"{hour}:00") for hour in range(11, 16)),
+        last_schedule_time=at("10:00"),
+        last_occurrence=OccurrenceOutcome(name=LINE.name, outcome="Completed"),
+        last_successful_time=at("10:00:31"),
+        consecutive_failures=0,
+        counts=Counts(admitted=1, completed=1, skipped=3),
+        recent=(LINE,),
+        state=State.ACTIVE,
+    )
+    assert conditions(status) == {
+        "Accepted": "True Valid",
+        "Ready": "True Active",
+        "Stalled": "False Progressing",
+        "RunsHealthy": "True Healthy",
+        "Paused": "False NotPaused",
+        "ParentEnabled": "True NoParent",
+        "Complete": "False NotComplete",
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """The state, and the conditions that say something else than for an ordinary schedule."""
+
+    name: str
+    snapshot: Snapshot
+    state: State
+    want: dict[str, str]
+
+
+def held(**fields: object) -> dict[str, object]:
+    return {"head": a_record(schedule=CHILD), **fields}
+
+
+CASES = [
+    Case("R18 disabled", a_snapshot(a_schedule(enabled=False)), State.DISABLED, {"Ready": "True Disabled"}),
+    Case("R4 without its definition", a_snapshot(CHILD), State.HELD,
+         {"Ready": "True Held", "ParentEnabled": "False WorkflowNotFound"}),
+    Case("R1 its definition is off", a_snapshot(CHILD, definition=a_definition(is_enabled=False)), State.HELD,
+         {"Ready": "True Held", "ParentEnabled": "False WorkflowDisabled"}),
+    Case("R4 its definition can't be read", a_snapshot(CHILD, definition=a_definition(template=None)), State.HELD,
+         {"Ready": "True Held", "ParentEnabled": "False WorkflowInvalid"}),
+    Case("R24 nothing can be rendered from its definition", a_snapshot(CHILD, definition=a_definition(template=pin([]))),
+         State.HELD, {"Ready": "True Held", "ParentEnabled": "False WorkflowInvalid"}),
+    Case("R4 disabled, and its definition missing", a_snapshot(a_schedule(enabled=False, **of_definition())), State.DISABLED,
+         {"Ready": "True Disabled", "ParentEnabled": "False WorkflowNotFound"}),
+    Case("R4 its definition is on", a_snapshot(CHILD, definition=a_definition()), State.ACTIVE,
+         {"ParentEnabled": "True WorkflowEnabled"}),
+    Case("R36 refused", a_snapshot(a_schedule(schedule="61 * * * *")), State.BLOCKED,
+         {"Accepted": "False InvalidSchedule", "Ready": "False InvalidSchedule", "Stalled": "True InvalidSchedule",
+          "ParentEnabled": "True Unknown"}),
+    Case("K-056 it does not parse", a_snapshot(a_schedule(problem="spec.enabled: no")), State.BLOCKED,
+         {"Accepted": "False InvalidSpec", "Ready": "False InvalidSpec", "Stalled": "True InvalidSpec",
+          "ParentEnabled": "True Unknown"}),
+    Case("R31 blocked by its log", a_snapshot(contradiction="record 7 is gone"), State.BLOCKED,
+         {"Ready": "False Blocked", "Stalled": "True Blocked"}),
+    Case("R7 a one-shot long past", a_snapshot(a_schedule(run_once_time="2025-01-01T00:00:00Z")), State.COMPLETE,
+         {"Ready": "True Complete", "Complete": "True OneShotPast"}),
+    Case("R21 a one-shot that ran", a_snapshot(ONCE, head=an_admission(schedule=ONCE, totals=Totals(
+        admitted=1, last_schedule_time=at("10:00"))), runs=(a_run(job=a_job()),)), State.COMPLETE,
+        {"Ready": "True Complete", "Complete": "True OneShotDone"}),
+    Case("R21 a one-shot that was missed", a_snapshot(ONCE, head=a_record(schedule=ONCE, consumed=at("10:00"), totals=Totals(
+        skipped=1))), State.COMPLETE, {"Ready": "True Complete", "Complete": "True OneShotDone"}),
+    Case("R35 its Job can't be made", a_snapshot(runs=(a_run(last_error="quota exceeded"),)), State.ACTIVE,
+         {"RunsHealthy": "False JobNotCreated"}),
+    Case("R35 its Job was made after all", a_snapshot(runs=(a_run(last_error="quota exceeded", job=a_job()),)), State.ACTIVE, {}),
+]  # fmt: skip
+
+ORDINARY = conditions(projected(a_snapshot()))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_state_and_conditions(case: Case) -> None:
+    status = projected(case.snapshot)
+    assert status.state is case.state
+    assert conditions(status) == ORDINARY | case.want
+    if case.state is not State.ACTIVE:
+        assert (status.next_schedule_time, status.next_schedule_times) == (None, ())
+
+
+def test_messages_name_what_to_do() -> None:
+    """R36."""
+    found = {case.name: {one.type: one.message for one in projected(case.snapshot).conditions} for case in CASES}
+    assert found["R4 without its definition"]["ParentEnabled"].endswith(
+        "report does not exist in this namespace; apply it"
+    )
+    assert "spec.jobTemplate: missing" in found["R4 its definition can't be read"]["ParentEnabled"]
+    assert (
+        "spec.jobTemplate: write an object" in found["R24 nothing can be rendered from its definition"]["ParentEnabled"]
+    )
+    assert found["K-056 it does not parse"]["Accepted"] == "spec.enabled: no"
+    assert found["R31 blocked by its log"]["Stalled"] == "record 7 is gone"
+    assert found["R35 its Job can't be made"]["RunsHealthy"].endswith("-000000002: quota exceeded")
+
+
+def test_candidates_show_while_it_admits() -> None:
+    """R18, R29."""
+    assert projected(a_snapshot(), candidates=(at("10:00"),)).candidates == (at("10:00"),)
+    assert projected(a_snapshot(a_schedule(enabled=False)), candidates=(at("10:00"),)).candidates == ()
+
+
+def test_the_watermark_never_goes_back() -> None:
+    """R9, P7."""
+    ahead = a_schedule(status=a_status(consumed=at("10:10")))
+    assert projected(a_snapshot(ahead)).consumed_through_time == at("10:10")
+    assert projected(a_snapshot(head=a_record(consumed=at("10:00")))).consumed_through_time == at("10:00")
+    assert projected(a_snapshot(a_schedule(enabled=False), head=None)).consumed_through_time == CREATED
+    assert projected(a_snapshot(a_schedule(enabled=False, generation=2), head=None)).consumed_through_time == NOW
+
+
+def test_what_the_log_said_last_stays_where_it_can_not_be_read() -> None:
+    """R31, P7."""
+    stored = a_status(log_head=7, counts=Counts(admitted=5), consecutive_failures=2, last_schedule_time=at("09:00"))
+    status = projected(a_snapshot(a_schedule(status=stored), head=None, contradiction="record 7 is gone"))
+    assert (status.state, status.log_head, status.consecutive_failures) == (State.BLOCKED, 7, 2)
+    assert (status.counts, status.last_schedule_time) == (Counts(admitted=5), at("09:00"))
+
+
+def test_it_repeats_which_definition_the_newest_record_saw() -> None:
+    """P4: without reading the log, a later leader knows whether a hold may hide in the definition's generations."""
+    head = a_record(schedule=CHILD, definition_uid="d", definition_generation=4)
+    status = projected(a_snapshot(CHILD, definition=a_definition(generation=5), head=head))
+    assert (status.definition_uid, status.definition_generation) == ("d", 4)
+
+
+def test_a_revision_keeps_its_time() -> None:
+    """R10."""
+    schedule = a_schedule()
+    known = a_status(revision=1, spec_hash=schedule.spec_hash, revision_time=CREATED)
+    assert projected(a_snapshot(replace(schedule, status=known))).revision_time == CREATED
+    edited = a_schedule(schedule="5 * * * *", generation=2, status=known)
+    status = projected(a_snapshot(edited, head=a_record()))
+    assert (status.revision, status.revision_time) == (2, NOW)
+
+
+def test_projecting_again_changes_nothing() -> None:
+    """I8: a projection of what is stored is what is stored."""
+    first = projected(a_snapshot())
+    again = projected(a_snapshot(a_schedule(status=first)), now=at("10:20"))
+    assert again == first
+
+
+def test_lists_are_bounded() -> None:
+    """K-077: the object stays small."""
+    runs = tuple(a_run(number, record=an_admission(number)) for number in range(2, 80))
+    lines = tuple(LINE.model_copy(update={"name": f"n{number}"}) for number in range(20))
+    status = projected(a_snapshot(runs=runs), lines)
+    assert (len(status.active), status.active_count, len(status.recent)) == (50, 78, 10)
+    assert status.active[0].endswith("-000000002")
+
+
+@pytest.mark.parametrize(
+    ("schedule", "want"),
+    [
+        (a_schedule(schedule="0  0\t* * *"), "0 0 * * *"),
+        (ONCE, "once 2026-01-01T10:00:00Z"),
+        (a_schedule(problem="no"), None),
+        (a_schedule(schedule=None), None),
+    ],
+)
+def test_schedule_text(schedule: object, want: str | None) -> None:
+    assert projected(a_snapshot(schedule, head=None)).schedule_text == want
+
+
+def test_a_condition_keeps_its_time_while_its_status_stays() -> None:
+    first = projected(a_snapshot())
+    blocked = projected(a_snapshot(a_schedule(status=first), contradiction="x"), now=at("10:20"))
+    times = {one.type: (one.status, one.last_transition_time) for one in blocked.conditions}
+    assert times["Stalled"] == (ConditionStatus.TRUE, at("10:20"))
+    assert times["Accepted"] == (ConditionStatus.TRUE, NOW)
