@@ -105,7 +105,12 @@ def a_definition(
 
 
 def a_status(
-    state: State = State.ACTIVE, *, consumed: datetime = CREATED, generation: int = 1, log_head: int = 1, **fields: object
+    state: State = State.ACTIVE,
+    *,
+    consumed: datetime = CREATED,
+    generation: int = 1,
+    log_head: int = 1,
+    **fields: object,
 ) -> WorkflowScheduleStatus:
     return WorkflowScheduleStatus(
         state=state, consumed_through_time=consumed, observed_generation=generation, log_head=log_head, **fields
