@@ -25,7 +25,7 @@ def with_both_templates() -> Schedule:
 REFUSED = [
     ("it does not parse", a_schedule(problem="spec.enabled: 7: want true or false"), "InvalidSpec", "spec.enabled: 7"),
     ("neither cron nor one-shot", a_schedule(schedule=None), "InvalidSchedule", "is needed, none is set"),
-    ("cron and one-shot", a_schedule(schedule="0 * * * *", run_once_time="2026-01-01T00:00:00Z"), "InvalidSchedule", "more than one"),
+    ("cron + one-shot", a_schedule(schedule="0 * * * *", run_once_time="2026-01-01T00:00:00Z"), "InvalidSchedule", "more"),
     ("a bad expression", a_schedule(schedule="61 * * * *"), "InvalidSchedule", r"spec\.schedule: '61 \* .*0-59"),
     ("an expression that never fires", a_schedule(schedule="0 0 30 2 *"), "NeverMatches", r"spec\.schedule: .*no such date"),
     ("an unknown zone", a_schedule(time_zone="Mars/Olympus"), "UnknownTimeZone", r"spec\.timeZone: 'Mars/Olympus'.*Zurich"),
