@@ -73,16 +73,16 @@ class Operator:
 
         Source: contract R33, R34.
         """
-        jobs = asyncio.ensure_future(self._watch_jobs())
-        try:
+        async with (
+            asyncio.TaskGroup() as tasks
+        ):  # a watch that ends by a fault of ours ends the process: it would be blind
+            jobs = tasks.create_task(self._watch_jobs())
             await self._elector.run(
                 lambda fence: self._leader.lead(fence, stop=stop),
                 stop=stop,
                 may_release=self._cluster.is_everything_answered,
             )
-        finally:
             jobs.cancel()
-            await asyncio.gather(jobs, return_exceptions=True)
 
     async def _watch_jobs(self) -> None:
         await watch(

@@ -98,20 +98,12 @@ def trigger_of_file(documents: Sequence[Document], *, name: str | None, time_zon
     Raises:
         ProblemsError: there is none, or more than one, or it can't be used.
     """
-    found = [
-        document
-        for document in documents
-        if isinstance(document.body, dict) and document.body.get("kind") == names.KIND_SCHEDULE
-    ]
-    called = [document for document in found if name in {None, (document.body.get("metadata") or {}).get("name")}]
+    found = {document: _name(document) for document in documents if _kind(document) == names.KIND_SCHEDULE}
+    called = [document for document, known in found.items() if name in {None, known}]
     if len(called) != 1:
-        known = ", ".join(str((document.body.get("metadata") or {}).get("name")) for document in found) or "none"
-        raise ProblemsError(
-            Problem(
-                error="ambiguous_schedule",
-                message=f"one WorkflowSchedule is previewed; the file has: {known}; use --name",
-            )
-        )
+        known = ", ".join(map(str, found.values())) or "none"
+        message = f"one WorkflowSchedule is previewed; the file has: {known}; name one of them by --name"
+        raise ProblemsError(Problem(error="ambiguous_schedule", message=message))
     problems = problems_of(called[0])
     if problems:
         raise ProblemsError(*problems)

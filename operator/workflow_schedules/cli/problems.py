@@ -24,12 +24,12 @@ class Problem:
 
     def as_json(self) -> str:
         """Return the error as R36 words it."""
-        message = f"{self.place}: {self.message}" if self.place else self.message
-        return orjson.dumps({"detail": {"error": self.error, "message": message}}).decode()
+        return orjson.dumps({"detail": {"error": self.error, "message": self.as_text()}}).decode()
 
     def as_text(self) -> str:
-        """Return one line for people."""
-        return f"{self.place}: {self.message}" if self.place else self.message
+        """Return one line for people; what no terminal should get is written as an escape."""
+        text = f"{self.place}: {self.message}" if self.place else self.message
+        return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 class ProblemsError(Exception):

@@ -1,128 +1,131 @@
 """`kubectl wfs validate`: every problem of a file at once, without a cluster.
 
-Says what admission and the operator would say, by their own code, and besides what neither can: the line, and misspelt fields.
+Says what admission and the operator would say, by their own schema and code, and besides what neither can: the line.
 """
 
 from __future__ import annotations
 
-import difflib
-from typing import TYPE_CHECKING, Any, get_args
-
-from pydantic import BaseModel, ValidationError
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from workflow_schedules.api import names
 from workflow_schedules.api.definition import WorkflowDefinitionSpec
 from workflow_schedules.api.schedule import WorkflowScheduleSpec
+from workflow_schedules.api.schema import object_schema
 from workflow_schedules.cli.problems import Problem, code_of
-from workflow_schedules.cluster.wire import schedule_of
-from workflow_schedules.core.acceptance import refusals
+from workflow_schedules.cli.structure import Flaw, flaws, unknown_field
+from workflow_schedules.cluster.wire import definition_of, schedule_of
+from workflow_schedules.core.acceptance import Refusal, refusals
+from workflow_schedules.core.job import template_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from workflow_schedules.api.common import Model
     from workflow_schedules.cli.documents import Document, FieldPath
 
-_SPECS: dict[str, type[BaseModel]] = {
+_SPECS: dict[str, type[Model]] = {
     names.KIND_SCHEDULE: WorkflowScheduleSpec,
     names.KIND_DEFINITION: WorkflowDefinitionSpec,
 }
+_KINDS = (*_SPECS, names.KIND_OCCURRENCE)
 _ROOT_FIELDS = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
-_UNSAID = {"metadata": {"uid": "unsaid", "namespace": "default", "name": "unsaid"}}
+_UNSAID = {"uid": "unsaid", "namespace": "default", "name": "unsaid"}
+_DNS_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
+# refusals about several fields say nothing new where one of these can't be read
+_TOGETHER = {
+    (): frozenset({"schedule", "schedules", "runOnceTime", "workflowRef", "jobTemplate"}),
+    ("maxActiveRuns",): frozenset({"concurrencyPolicy"}),
+}
+
+
+def is_ours(document: Document) -> bool:
+    """Tell whether an object is of this project, or means to be."""
+    body = document.body
+    if not isinstance(body, dict):
+        return False
+    return body.get("kind") in _KINDS or str(body.get("apiVersion")).partition("/")[0] == names.GROUP
 
 
 def problems_of(document: Document) -> list[Problem]:
-    """Return everything that is wrong with one object; kinds of others are left alone.
+    """Return everything that is wrong with one object, by line; kinds of others are left alone.
 
     Source: contract R5 to R7, R36.
     """
     body = document.body
-    if not isinstance(body, dict):
-        return [
-            _problem(
-                document, (), "invalid_object", "is no Kubernetes object: write apiVersion, kind, metadata and spec"
-            )
-        ]
-    if not str(body.get("apiVersion", "")).startswith(f"{names.GROUP}/"):
+    if not isinstance(body, dict) or not (is_ours(document) or (body.get("apiVersion") and body.get("kind"))):
+        message = "is no Kubernetes object: write apiVersion, kind, metadata and spec"
+        return [_problem(document, (), "invalid_object", message)]
+    if not is_ours(document):
         return []
     found = list(_root_problems(document, body))
-    kind = body.get("kind")
-    spec = body.get("spec")
-    if kind not in _SPECS or not isinstance(spec, dict):
-        return found
-    found += _unknown_fields(document, _SPECS[kind], spec, ("spec",))
-    typed = list(_type_problems(document, _SPECS[kind], spec))
-    found += typed
-    if kind == names.KIND_SCHEDULE and not typed:
-        schedule = schedule_of({**body, "metadata": _UNSAID["metadata"], "spec": spec})
-        found += [
-            _problem(document, ("spec", *refusal.path), code_of(refusal.reason), refusal.message)
-            for refusal in refusals(schedule)
-        ]
+    kind, spec = body.get("kind"), body.get("spec")
+    if kind in _SPECS and isinstance(spec, dict):
+        found += _spec_problems(document, kind, {key: value for key, value in spec.items() if value is not None})
     return sorted(found, key=lambda problem: int(problem.place.rpartition(":")[2]))
 
 
 def _root_problems(document: Document, body: dict[str, Any]) -> Iterator[Problem]:
     kind, version = body.get("kind"), body.get("apiVersion")
-    kinds = (*_SPECS, names.KIND_OCCURRENCE)
-    if kind not in kinds:
-        yield _problem(document, ("kind",), "unknown_kind", f"kind: {kind!r} is none of {', '.join(kinds)}")
+    if kind not in _KINDS:
+        yield _problem(document, ("kind",), "unknown_kind", f"kind: {kind!r} is none of {', '.join(_KINDS)}")
     if version != names.API_VERSION:
-        yield _problem(
-            document, ("apiVersion",), "unknown_version", f"apiVersion: {version!r} is not {names.API_VERSION}"
-        )
-    metadata = body.get("metadata")
-    if not isinstance(metadata, dict) or not (metadata.get("name") or metadata.get("generateName")):
-        yield _problem(document, ("metadata",), "invalid_spec", "metadata.name: is missing; write a DNS name")
+        message = f"apiVersion: {version!r} is unknown; write {names.API_VERSION}"
+        yield _problem(document, ("apiVersion",), "unknown_version", message)
+    yield from _name_problems(document, body.get("metadata"))
     if kind in _SPECS and not isinstance(body.get("spec"), dict):
         yield _problem(document, ("spec",), "invalid_spec", "spec: is missing; write what is to run, and when")
-    for key in body.keys() - _ROOT_FIELDS:
-        yield _unknown(document, (key,), _ROOT_FIELDS)
+    for key in body:
+        if key not in _ROOT_FIELDS:
+            yield _of_flaw(document, unknown_field((key,), _ROOT_FIELDS))
 
 
-def _unknown_fields(
-    document: Document, model: type[BaseModel], given: dict[str, Any], path: FieldPath
-) -> Iterator[Problem]:
-    known = {field.alias or name: field for name, field in model.model_fields.items()}
-    for key, value in given.items():
-        field = known.get(key)
-        if field is None:
-            yield _unknown(document, (*path, key), frozenset(known))
-        elif (inner := _model_in(field.annotation)) is not None and isinstance(value, dict):
-            yield from _unknown_fields(document, inner, value, (*path, key))
+def _name_problems(document: Document, metadata: object) -> Iterator[Problem]:
+    given = metadata if isinstance(metadata, dict) else {}
+    name, path = given.get("name"), ("metadata", "name")
+    if name is None and not given.get("generateName"):
+        yield _problem(document, path, "invalid_spec", "metadata.name: is missing; write a DNS name such as nightly-report")
+    elif name is not None and not (isinstance(name, str) and len(name) <= 253 and _DNS_NAME.fullmatch(name)):
+        message = (
+            f"metadata.name: {name!r} is no DNS name; write small letters, digits, '-' and '.', such as nightly-report"
+        )
+        yield _problem(document, path, "invalid_spec", message)
 
 
-def _model_in(annotation: object) -> type[BaseModel] | None:
-    for part in (annotation, *get_args(annotation)):
-        if isinstance(part, type) and issubclass(part, BaseModel):
-            return part
-    return None
+def _spec_problems(document: Document, kind: str, spec: dict[str, Any]) -> Iterator[Problem]:
+    """Yield what the schema says, then what the operator says about the fields that can be read."""
+    found = list(flaws(_schema(kind), spec, ("spec",)))
+    broken = {flaw.path[1] for flaw in found if not flaw.is_usable}
+    usable = {key: value for key, value in spec.items() if key not in broken}
+    refused = [
+        refusal
+        for refusal in _refusals(kind, usable)
+        if refusal.path[:1] not in {(name,) for name in broken} and not broken & _TOGETHER.get(refusal.path, frozenset())
+    ]
+    said = {("spec", *refusal.path) for refusal in refused}
+    yield from (_of_flaw(document, flaw) for flaw in found if flaw.path not in said)
+    for refusal in refused:
+        yield _problem(document, ("spec", *refusal.path), code_of(refusal.reason), refusal.message)
 
 
-def _unknown(document: Document, path: FieldPath, known: frozenset[str]) -> Problem:
-    key = str(path[-1])
-    if path == ("spec", "suspend"):
-        return _problem(document, path, "unknown_field", "spec.suspend: does not exist here; use enabled or pause")
-    near = difflib.get_close_matches(key, known, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(known))}"
-    return _problem(document, path, "unknown_field", f"{_dotted(path)}: no such field; {hint}")
+@lru_cache(maxsize=None)
+def _schema(kind: str) -> dict[str, Any]:
+    return object_schema(_SPECS[kind])
 
 
-def _type_problems(document: Document, model: type[BaseModel], spec: dict[str, Any]) -> Iterator[Problem]:
-    try:
-        model.model_validate(spec)
-    except ValidationError as error:
-        for entry in error.errors(include_url=False):
-            path = ("spec", *entry["loc"])
-            shown = "" if entry["type"] == "missing" else f"{entry.get('input')!r}: "
-            yield _problem(document, path, "invalid_spec", f"{_dotted(path)}: {shown}{entry['msg']}")
+def _refusals(kind: str, spec: dict[str, Any]) -> list[Refusal]:
+    body = {"metadata": _UNSAID, "spec": spec}
+    if kind == names.KIND_SCHEDULE:
+        return refusals(schedule_of(body))
+    template = definition_of(body).template if "jobTemplate" in spec else None
+    problem = template_problem(template) if template else None
+    return [Refusal(reason="InvalidSpec", message=problem, path=("jobTemplate",))] if problem else []
+
+
+def _of_flaw(document: Document, flaw: Flaw) -> Problem:
+    return _problem(document, flaw.path, flaw.error, flaw.message)
 
 
 def _problem(document: Document, path: FieldPath, error: str, message: str) -> Problem:
     return Problem(error=error, message=message, place=document.place(path))
-
-
-def _dotted(path: FieldPath) -> str:
-    text = ""
-    for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-    return text

@@ -7,12 +7,13 @@ import logging
 from typing import TYPE_CHECKING
 
 from workflow_schedules.cluster.errors import ClusterError
+from workflow_schedules.cluster.fence import LostLeaseError
 from workflow_schedules.scheduler.definitions import DefinitionStatuses
 from workflow_schedules.scheduler.loop import Loop
 from workflow_schedules.scheduler.recovery import prove_fence, take_over
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from workflow_schedules.cluster.apply import Cluster
     from workflow_schedules.cluster.fence import Fence
@@ -24,6 +25,7 @@ log = logging.getLogger(__name__)
 TAKE_OVER_RETRY_SECONDS = 1.0
 WAIT_FOR_JOBS_SECONDS = 0.1
 FENCE_PROOF_SECONDS = 3600.0
+HELPER_RESTART_SECONDS = 30.0
 
 
 class Leader:
@@ -60,9 +62,12 @@ class Leader:
             return
         self.is_leading = True
         helpers = [
-            asyncio.ensure_future(self._prove_fence(fence)),
-            asyncio.ensure_future(self._definitions.run(fence)),
-            asyncio.ensure_future(self._sweep.run()),
+            asyncio.ensure_future(_for_ever(helper))
+            for helper in (
+                lambda: self._prove_fence(fence),
+                lambda: self._definitions.run(fence),
+                self._sweep.run,
+            )
         ]
         try:
             work = asyncio.ensure_future(self._loop.run(fence, stop=stop))
@@ -120,3 +125,15 @@ class Leader:
             except ClusterError as error:
                 log.warning("the fence could not be proven", extra={"error": error.message})
             await asyncio.sleep(FENCE_PROOF_SECONDS)
+
+
+async def _for_ever(helper: Callable[[], Awaitable[None]]) -> None:
+    """Run a helper again after a fault of ours: none of them may take the scheduling down, nor be silently gone."""
+    while True:
+        try:
+            await helper()
+        except LostLeaseError:
+            return  # the loop ends by it, too
+        except Exception:
+            log.exception("a helper of the leader failed, it is started again")
+        await asyncio.sleep(HELPER_RESTART_SECONDS)

@@ -1,0 +1,125 @@
+"""Does a value have the shape that the CRD's schema says: fields, types, bounds. What fields mean is acceptance's business."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from workflow_schedules.api.common import parse_utc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from workflow_schedules.cli.documents import FieldPath
+
+Schema = dict[str, Any]
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "object": (dict,), "array": (list,), "string": (str,), "integer": (int,), "boolean": (bool,),
+}  # fmt: skip
+_WANTED = {
+    "object": "write an object",
+    "array": "write a list",
+    "string": "write text, in quotes if need be",
+    "integer": "write a whole number",
+    "boolean": "write true or false",
+}
+_SHOWN = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flaw:
+    """One way in which a value departs from its schema.
+
+    Attributes:
+        error: code for programs.
+        is_usable: only a bound is broken, so that the value can still be judged for what it means.
+    """
+
+    path: FieldPath
+    error: str
+    message: str
+    is_usable: bool = False
+
+
+def flaws(schema: Schema, value: object, path: FieldPath) -> Iterator[Flaw]:
+    """Yield every way in which a value departs from a schema; null is what is left out."""
+    if value is None:
+        return
+    kind = schema["type"]
+    if not isinstance(value, _TYPES[kind]) or (kind == "integer" and isinstance(value, bool)):
+        yield _flaw(path, f"{_short(value)} is of the wrong type: {_WANTED[kind]}")
+        return
+    match value:
+        case dict():
+            yield from _in_object(schema, value, path)
+        case list():
+            if len(value) > schema["maxItems"]:
+                message = f"{len(value)} items: write at most {schema['maxItems']}"
+                yield _flaw(path, message, is_usable=True)
+            for index, item in enumerate(value):
+                yield from flaws(schema["items"], item, (*path, index))
+        case str():
+            yield from _in_text(schema, value, path)
+        case int():
+            low, high = schema.get("minimum"), schema.get("maximum")
+            if (low is not None and value < low) or (high is not None and value > high):
+                wanted = " and ".join(
+                    text for text in (f"at least {low}" * (low is not None), f"at most {high}" * (high is not None)) if text
+                )
+                yield _flaw(path, f"{value} is out of bounds: write {wanted}", is_usable=True)
+
+
+def _in_object(schema: Schema, value: dict[str, object], path: FieldPath) -> Iterator[Flaw]:
+    known = schema.get("properties")
+    if known is None:
+        return
+    for key in schema.get("required", ()):
+        if value.get(key) is None:
+            yield _flaw((*path, key), "is missing")
+    for key, inner in value.items():
+        if key in known:
+            yield from flaws(known[key], inner, (*path, key))
+        else:
+            yield unknown_field((*path, key), known)
+
+
+def _in_text(schema: Schema, value: str, path: FieldPath) -> Iterator[Flaw]:
+    low, high = schema.get("minLength", 0), schema.get("maxLength")
+    if len(value) < low or (high is not None and len(value) > high):
+        wanted = f"{low} to {high}" if high is not None else f"at least {low}"
+        yield _flaw(path, f"{_short(value)} has {len(value)} characters: write {wanted}", is_usable=True)
+    if "enum" in schema and value not in schema["enum"]:
+        yield _flaw(path, f"{_short(value)} is unknown: write one of {', '.join(schema['enum'])}")
+    if schema.get("format") == "date-time":
+        try:
+            parse_utc(value)
+        except ValueError as error:
+            yield _flaw(path, str(error))
+
+
+def unknown_field(path: FieldPath, known: Schema | frozenset[str]) -> Flaw:
+    """Return the flaw of a field that the schema does not have, with what may have been meant."""
+    near = difflib.get_close_matches(str(path[-1]), known, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(known))}"
+    if path == ("spec", "suspend"):
+        hint = "use enabled or pause"
+    return Flaw(path=path, error="unknown_field", message=f"{dotted(path)}: no such field; {hint}", is_usable=True)
+
+
+def dotted(path: FieldPath) -> str:
+    """Return a path as people write it: ``spec.schedules[1]``."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def _flaw(path: FieldPath, why: str, *, is_usable: bool = False) -> Flaw:
+    return Flaw(path=path, error="invalid_spec", message=f"{dotted(path)}: {why}", is_usable=is_usable)
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
