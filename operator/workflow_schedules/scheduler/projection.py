@@ -17,6 +17,7 @@ from workflow_schedules.cluster.apply import reread_schedule
 from workflow_schedules.cluster.backoff import pause_seconds
 from workflow_schedules.cluster.errors import ClusterError, ConflictError, ForbiddenError, NotFoundError
 from workflow_schedules.core.log import open_runs
+from workflow_schedules.core.outcome import RUNNING_AFTER
 from workflow_schedules.core.status import project
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ log = logging.getLogger(__name__)
 
 ACKNOWLEDGE_AFTER = timedelta(milliseconds=100)  # people and `kubectl wait` look at observedGeneration
 AFTER_OUTCOME = timedelta(seconds=1)
-AFTER_ADMISSION = timedelta(seconds=5)  # a run that ends within this costs one write, not two
+AFTER_ADMISSION = RUNNING_AFTER  # a run that ends within this costs one write of each status, not two
 WHEN_BUSY = timedelta(seconds=1)
 WRITERS_AT_STOP = 8
 _WRITER_FIELDS = ("fencing_epoch", "writer", "lease")
