@@ -30,6 +30,7 @@ TEMPLATE: Object = {
     "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "busybox"}]}}}
 }
 CRON: Object = {"workflowRef": {"name": "hello"}, "schedule": "*/5 * * * *"}
+UNION: Object = {"workflowRef": {"name": "hello"}}
 ONCE: Object = {"jobTemplate": TEMPLATE, "runOnceTime": "2099-01-01T00:00:00Z"}
 
 
@@ -72,12 +73,24 @@ SCHEDULES = [
     Case("121 characters", CRON | {"schedule": "* * * * 0" + ",0" * 56}, ("spec.schedule", "120")),
     Case("an empty expression (K-071)", CRON | {"schedule": ""}, ("spec.schedule", "exactly five fields")),
     Case("blanks (K-071)", CRON | {"schedule": " " * 9}, ("spec.schedule", "exactly five fields")),
-    Case("null is no expression (K-071)", CRON | {"schedule": None}, ("neither schedule nor runOnceTime",)),
+    Case(
+        "null is no expression (K-071)",
+        CRON | {"schedule": None},
+        ("none of schedule, schedules and runOnceTime are set",),
+    ),
     Case("a macro", CRON | {"schedule": "@every-minute"}, ("@every-minute", "has not exactly five fields")),
     Case("seconds", CRON | {"schedule": "0 0 * * * *"}, ("spec.schedule", "0 0 * * * *", "five fields", "seconds")),
     Case("a zone inside", CRON | {"schedule": "TZ=UTC 0 0 * * *"}, ("spec.schedule", "use timeZone")),
-    Case("no trigger", without(CRON, "schedule"), ("neither schedule nor runOnceTime is set: give exactly one",)),
-    Case("two triggers", CRON | ONCE | {"jobTemplate": None}, ("schedule and runOnceTime are both set",)),
+    Case(
+        "no trigger",
+        without(CRON, "schedule"),
+        ("none of schedule, schedules and runOnceTime are set: give exactly one",),
+    ),
+    Case(
+        "two triggers",
+        CRON | ONCE | {"jobTemplate": None},
+        ("several of schedule, schedules and runOnceTime are set: give exactly one",),
+    ),
     Case("nothing to run", without(CRON, "workflowRef"), ("neither workflowRef nor jobTemplate is set",)),
     Case("two things to run", CRON | {"jobTemplate": TEMPLATE}, ("workflowRef and jobTemplate are both set",)),
     Case("a reference without name", CRON | {"workflowRef": {}}, ("spec.workflowRef.name", "Required value")),
@@ -104,6 +117,54 @@ SCHEDULES = [
     Case("Latest", CRON | {"misfirePolicy": "Latest"}),
     Case("a deadline of 5 s", CRON | {"startingDeadlineSeconds": 5}),
     Case("a deadline of 4 s", CRON | {"startingDeadlineSeconds": 4}, ("spec.startingDeadlineSeconds", "4", "5")),
+    Case("a union", UNION | {"schedules": ["0 9 * * mon-fri", "0 12 * * sat"]}),
+    Case("ten expressions", UNION | {"schedules": ["* * * * *"] * 10}),
+    Case("eleven", UNION | {"schedules": ["* * * * *"] * 11}, ("spec.schedules", "11", "at most 10 items")),
+    Case("an empty union", UNION | {"schedules": []}, ("spec.schedules", "schedules is empty: write one to ten")),
+    Case(
+        "a macro in a union", UNION | {"schedules": ["0 9 * * *", "@every-day"]}, ("spec.schedules[1]", "five fields")
+    ),
+    Case("too short in a union", UNION | {"schedules": ["* * * *"]}, ("spec.schedules[0]", "9")),
+    Case("a union and an expression", CRON | {"schedules": ["* * * * *"]}, ("several of schedule, schedules and",)),
+    Case(
+        "a union and an instant",
+        UNION | ONCE | {"jobTemplate": None, "schedules": ["* * * * *"]},
+        ("several of schedule, schedules and",),
+    ),
+    Case("left out in a gap", CRON | {"skippedTimePolicy": "Skip", "repeatedTimePolicy": "First"}),
+    Case("unknown gap policy", CRON | {"skippedTimePolicy": "Both"}, ("spec.skippedTimePolicy", '"NextValid", "Skip"')),
+    Case("unknown fold policy", CRON | {"repeatedTimePolicy": "Skip"}, ("spec.repeatedTimePolicy", '"Both", "First"')),
+    Case("dates", CRON | {"excludeDates": ["2026-12-25", "2028-02-29"]}),
+    Case("400 dates", CRON | {"excludeDates": ["2026-12-25"] * 400}),
+    Case("401 dates", CRON | {"excludeDates": ["2026-12-25"] * 401}, ("spec.excludeDates", "at most 400 items")),
+    Case("a date and time", CRON | {"excludeDates": ["2026-12-25T00:00:00Z"]}, ("spec.excludeDates[0]", "10")),
+    Case(
+        "month 13 of a date",
+        CRON | {"excludeDates": ["2026-12-25", "2026-13-01"]},
+        ("excludeDates[1]", "is no date: write"),
+    ),
+    Case("validity", CRON | {"startTime": "2026-01-01T00:00:00Z", "endTime": "2026-01-01T08:00:01+08:00"}),
+    Case("only an end", CRON | {"endTime": "2026-01-01T00:00:00Z"}),
+    Case("a start without offset", CRON | {"startTime": "2026-01-01T00:00:00"}, ("spec.startTime", "date-time")),
+    Case(
+        "the end before the start",
+        CRON | {"startTime": "2026-01-02T00:00:00Z", "endTime": "2026-01-01T00:00:00Z"},
+        ("spec.endTime", "endTime is not later than startTime"),
+    ),
+    Case(
+        "the end at the start, in another zone",
+        CRON | {"startTime": "2026-01-01T00:00:00Z", "endTime": "2026-01-01T08:00:00+08:00"},
+        ("spec.endTime", "endTime is not later than startTime"),
+    ),
+    Case("no jitter", CRON | {"maxJitterSeconds": 0}),
+    Case("a day of jitter", CRON | {"maxJitterSeconds": 86400}),
+    Case("more", CRON | {"maxJitterSeconds": 86401}, ("spec.maxJitterSeconds", "86401", "86400")),
+    Case(
+        "negative jitter",
+        CRON | {"maxJitterSeconds": -1},
+        ("spec.maxJitterSeconds", "-1", "greater than or equal to 0"),
+    ),
+    Case("half a second of jitter", CRON | {"maxJitterSeconds": 0.5}, ("spec.maxJitterSeconds", "integer")),
     Case("suspend", CRON | {"suspend": True}, ("spec.suspend: Forbidden: use enabled or pause",)),
     Case("suspend: false", CRON | {"suspend": False}, ("use enabled or pause",)),
     Case("an object as input", CRON | {"input": {"a": [1, None]}}),
@@ -149,6 +210,8 @@ def test_a_schedule_is_born_disabled(ask: Kubectl, namespace: str) -> None:
         "enabled": False,
         "concurrencyPolicy": "Forbid",
         "misfirePolicy": "Skip",
+        "skippedTimePolicy": "NextValid",
+        "repeatedTimePolicy": "Both",
     }
 
 

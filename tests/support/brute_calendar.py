@@ -128,21 +128,33 @@ def walls_around(zone_name: str, centre: datetime) -> tuple[Wall, ...]:
     return tuple(reversed(found))
 
 
-def brute_due_times(cron: Cron, zone_name: str, centre: datetime) -> list[datetime]:
-    """Return what fires within HALF_WINDOW of an instant, by rule C (R5)."""
-    found: set[datetime] = set()
-    minutes, hours = cron.minutes.values, cron.hours.values
-    fires_on: dict[date, bool] = {}
+@lru_cache(maxsize=256)
+def walls_by_clock(zone_name: str, centre: datetime) -> dict[tuple[int, int], list[Wall]]:
+    """Return those minutes by hour and minute."""
+    found: dict[tuple[int, int], list[Wall]] = {}
     for wall in walls_around(zone_name, centre):
-        if wall.at.minute not in minutes or wall.at.hour not in hours:
-            continue
-        day = wall.at.date()
-        if day not in fires_on:
-            fires_on[day] = cron.fires_on(day)
-        if fires_on[day]:
-            found.update(wall.instants)
-            if wall.moved_to is not None and len(hours) < 24:
-                found.add(wall.moved_to)
+        found.setdefault((wall.at.hour, wall.at.minute), []).append(wall)
+    return found
+
+
+def brute_due_times(
+    cron: Cron, zone_name: str, centre: datetime, *, is_moved: bool = True, is_repeated: bool = True
+) -> list[datetime]:
+    """Return what fires within HALF_WINDOW of an instant, by rule C (R5).
+
+    Args:
+        is_moved: what falls into a gap moves to its end.
+        is_repeated: what comes twice fires twice.
+    """
+    found: set[datetime] = set()
+    walls, fires_on = walls_by_clock(zone_name, centre), lru_cache(cron.fires_on)
+    for hour in cron.hours.values:
+        for minute in cron.minutes.values:
+            for wall in walls.get((hour, minute), ()):
+                if fires_on(wall.at.date()):
+                    found.update(wall.instants if is_repeated else wall.instants[:1])
+                    if is_moved and wall.moved_to is not None and len(cron.hours.values) < 24:
+                        found.add(wall.moved_to)
     return sorted(at for at in found if centre - HALF_WINDOW < at <= centre + HALF_WINDOW)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from itertools import pairwise
 from typing import TYPE_CHECKING, NoReturn
 
 import orjson
@@ -18,38 +20,70 @@ from workflow_schedules.cli.preview import (
     trigger_of_one_shot,
 )
 from workflow_schedules.cli.problems import Problem, ProblemsError
-from workflow_schedules.cli.validate import problems_of
+from workflow_schedules.cli.validate import is_ours, problems_of
 from workflow_schedules.scheduler.clock import SystemClock
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
+    from workflow_schedules.cli.documents import Document
     from workflow_schedules.cli.preview import Asked
 
 _COUNT_LIMIT = 1000
+
+
+class _ArgumentsError(Exception):
+    """The arguments can't be read."""
+
+    def __init__(self, message: str, usage: str) -> None:
+        super().__init__(message)
+        self.usage = usage
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise _ArgumentsError(message, self.format_usage())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the entry point `kubectl-wfs`.
 
     Returns:
-        0 when all is well, 1 when something is wrong with what was given; wrong arguments end with 2.
+        0 when all is well, 1 when something is wrong with what was given, 2 for wrong arguments.
     """
-    options = _parser().parse_args(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
     try:
+        options = _parser().parse_args(given)
         options.run(options)
+        sys.stdout.flush()
     except ProblemsError as error:
-        for problem in error.problems:
-            if options.output == "json":
-                print(problem.as_json())
-            else:
-                print(problem.as_text(), file=sys.stderr)
+        _tell(error.problems, as_json=options.output == "json")
         return 1
+    except _ArgumentsError as error:
+        if _wants_json(given):
+            _tell([Problem(error="invalid_argument", message=str(error))], as_json=True)
+        else:
+            print(f"{error.usage}{error}", file=sys.stderr)
+        return 2
     except BrokenPipeError:
-        sys.stderr.close()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains at its end
         return 1
     return 0
+
+
+def _tell(problems: Iterable[Problem], *, as_json: bool) -> None:
+    for problem in problems:
+        print(problem.as_json() if as_json else problem.as_text(), file=sys.stdout if as_json else sys.stderr)
+    sys.stdout.flush()
+
+
+def _wants_json(given: Sequence[str]) -> bool:
+    """Tell whether JSON is asked for by arguments that can't be read as a whole."""
+    return any(
+        text in {"-ojson", "--output=json"} or (text == "json" and before in {"-o", "--output"})
+        for before, text in pairwise(("", *given))
+    )
 
 
 def entry() -> NoReturn:
@@ -58,14 +92,14 @@ def entry() -> NoReturn:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="kubectl wfs", description="Work with WorkflowSchedules.", allow_abbrev=False)
+    parser = _Parser(prog="kubectl wfs", description="Work with WorkflowSchedules.", allow_abbrev=False)
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     _add_preview(verbs)
     _add_validate(verbs)
     return parser
 
 
-def _add_preview(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_preview(verbs: argparse._SubParsersAction[_Parser]) -> None:
     parser = verbs.add_parser(
         "preview",
         help="list the instants of a schedule, and explain the surprising ones; needs no cluster",
@@ -94,7 +128,7 @@ def _add_preview(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     parser.set_defaults(run=_preview)
 
 
-def _add_validate(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_validate(verbs: argparse._SubParsersAction[_Parser]) -> None:
     parser = verbs.add_parser(
         "validate", help="say everything that is wrong with a file; needs no cluster", allow_abbrev=False
     )
@@ -140,14 +174,26 @@ def _asked(options: argparse.Namespace) -> Asked:
 
 
 def _validate(options: argparse.Namespace) -> None:
-    documents = [document for file in options.filename for document in read_documents(file)]
-    problems = [problem for document in documents for problem in problems_of(document)]
+    documents, problems = _read_all(options.filename)
+    problems += [problem for document in documents for problem in problems_of(document)]
+    if not documents and not problems:
+        problems.append(Problem(error="empty_file", message=f"{', '.join(options.filename)}: no object in it"))
     if problems:
         raise ProblemsError(*problems)
-    if not documents:
-        raise ProblemsError(Problem(error="empty_file", message=f"{', '.join(options.filename)}: no object in it"))
     if options.output == "table":
-        print(f"{len(documents)} valid")
+        others = sum(not is_ours(document) for document in documents)
+        print(f"{len(documents) - others} valid" + (f", {others} of other kinds left alone" if others else ""))
+
+
+def _read_all(files: Sequence[str]) -> tuple[list[Document], list[Problem]]:
+    documents: list[Document] = []
+    problems: list[Problem] = []
+    for file in files:
+        try:
+            documents += read_documents(file)
+        except ProblemsError as error:
+            problems += error.problems
+    return documents, problems
 
 
 def _instant(text: str) -> datetime:

@@ -10,10 +10,10 @@ from workflow_schedules.api import names
 from workflow_schedules.cli.problems import Problem, ProblemsError, code_of
 from workflow_schedules.cli.validate import problems_of
 from workflow_schedules.cluster.wire import schedule_of
-from workflow_schedules.core.acceptance import Refusal, accept, trigger_of
+from workflow_schedules.core.acceptance import refusals, trigger_of
 from workflow_schedules.core.due_times import due_times, newest_due_times
 from workflow_schedules.core.explain import explain, local_text
-from workflow_schedules.core.triggers import InvalidTriggerError, OneShotTrigger
+from workflow_schedules.core.triggers import OneShotTrigger
 from workflow_schedules.core.zones import FIRST_SECOND, LAST_SECOND, to_utc
 
 if TYPE_CHECKING:
@@ -98,21 +98,30 @@ def trigger_of_file(documents: Sequence[Document], *, name: str | None, time_zon
     Raises:
         ProblemsError: there is none, or more than one, or it can't be used.
     """
-    found = {document: _name(document) for document in documents if _kind(document) == names.KIND_SCHEDULE}
-    called = [document for document, known in found.items() if name in {None, known}]
+    found = [(document, _name(document)) for document in documents if _is_schedule(document)]
+    called = [document for document, known in found if name in {None, known}]
     if len(called) != 1:
-        known = ", ".join(map(str, found.values())) or "none"
+        known = ", ".join(str(known) for _, known in found) or "none"
         message = f"one WorkflowSchedule is previewed; the file has: {known}; name one of them by --name"
         raise ProblemsError(Problem(error="ambiguous_schedule", message=message))
     problems = problems_of(called[0])
     if problems:
         raise ProblemsError(*problems)
-    spec = dict(called[0].body["spec"])
+    spec = {key: value for key, value in called[0].body["spec"].items() if value is not None}
     notes = () if spec.get("enabled") else ("enabled is not true: nothing runs until it is",)
     if jitter := spec.get("maxJitterSeconds"):
         notes = (*notes, f"maxJitterSeconds {jitter}: each start is late by a stable part of it")
     asked = _of_spec({**spec, "timeZone": time_zone or spec.get("timeZone", "UTC")})
     return Asked(trigger=asked.trigger, notes=notes)
+
+
+def _is_schedule(document: Document) -> bool:
+    return isinstance(document.body, dict) and document.body.get("kind") == names.KIND_SCHEDULE
+
+
+def _name(document: Document) -> object:
+    metadata = document.body.get("metadata")
+    return metadata.get("name") if isinstance(metadata, dict) else None
 
 
 def answer(asked: Asked, question: Question) -> Answer:
@@ -127,11 +136,20 @@ def answer(asked: Asked, question: Question) -> Answer:
     warnings = [*asked.notes]
     if isinstance(trigger, OneShotTrigger) and to_utc(trigger.instant) <= question.now:
         warnings.append("runOnceTime is in the past: such a schedule is Complete (OneShotPast) and never runs")
-    if times:
-        low = question.after if question.after is not None else min(times)
-        high = question.before if question.before is not None else max(times)
-        warnings += explain(trigger, after=max(low, _BEGINNING), until=min(high, _END))
+    low, high = _shown(times, question)
+    warnings += explain(trigger, after=low, until=high)
     return Answer(trigger=trigger, times=times, warnings=tuple(dict.fromkeys(warnings)))
+
+
+def _shown(times: Sequence[datetime], question: Question) -> tuple[datetime, datetime]:
+    """Return the span that the answer speaks of: to the last instant listed, or all of it where there are no more."""
+    after, before = question.after or _BEGINNING, question.before or _END
+    if len(times) == question.count:
+        if question.after is None:
+            after = times[-1]
+        else:
+            before = times[-1]
+    return max(after, _BEGINNING), min(before, _END)
 
 
 def _of_spec(spec: dict[str, object]) -> Asked:
@@ -143,10 +161,7 @@ def _of_spec(spec: dict[str, object]) -> Asked:
         },
     }
     schedule = schedule_of(body)
-    verdict = accept(schedule)
-    if isinstance(verdict, Refusal):
-        raise ProblemsError(Problem(error=code_of(verdict.reason), message=verdict.message))
-    try:
-        return Asked(trigger=trigger_of(verdict.spec))
-    except InvalidTriggerError as error:
-        raise ProblemsError(Problem(error=code_of(error.reason), message=str(error))) from error
+    found = refusals(schedule)
+    if schedule.spec is None or found:
+        raise ProblemsError(*(Problem(error=code_of(refusal.reason), message=refusal.message) for refusal in found))
+    return Asked(trigger=trigger_of(schedule.spec))

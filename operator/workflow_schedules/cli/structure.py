@@ -55,20 +55,11 @@ def flaws(schema: Schema, value: object, path: FieldPath) -> Iterator[Flaw]:
         case dict():
             yield from _in_object(schema, value, path)
         case list():
-            if len(value) > schema["maxItems"]:
-                message = f"{len(value)} items: write at most {schema['maxItems']}"
-                yield _flaw(path, message, is_usable=True)
-            for index, item in enumerate(value):
-                yield from flaws(schema["items"], item, (*path, index))
+            yield from _in_list(schema, value, path)
         case str():
             yield from _in_text(schema, value, path)
         case int():
-            low, high = schema.get("minimum"), schema.get("maximum")
-            if (low is not None and value < low) or (high is not None and value > high):
-                wanted = " and ".join(
-                    text for text in (f"at least {low}" * (low is not None), f"at most {high}" * (high is not None)) if text
-                )
-                yield _flaw(path, f"{value} is out of bounds: write {wanted}", is_usable=True)
+            yield from _in_bounds(schema, value, path)
 
 
 def _in_object(schema: Schema, value: dict[str, object], path: FieldPath) -> Iterator[Flaw]:
@@ -83,6 +74,19 @@ def _in_object(schema: Schema, value: dict[str, object], path: FieldPath) -> Ite
             yield from flaws(known[key], inner, (*path, key))
         else:
             yield unknown_field((*path, key), known)
+
+
+def _in_list(schema: Schema, value: list[object], path: FieldPath) -> Iterator[Flaw]:
+    if len(value) > schema["maxItems"]:
+        yield _flaw(path, f"{len(value)} items: write at most {schema['maxItems']}", is_usable=True)
+    for index, item in enumerate(value):
+        yield from flaws(schema["items"], item, (*path, index))
+
+
+def _in_bounds(schema: Schema, value: int, path: FieldPath) -> Iterator[Flaw]:
+    low, high = schema.get("minimum", -(2**63)), schema.get("maximum", 2**63 - 1)
+    if not low <= value <= high:
+        yield _flaw(path, f"{_short(value)} is out of bounds: write {low} to {high}", is_usable=True)
 
 
 def _in_text(schema: Schema, value: str, path: FieldPath) -> Iterator[Flaw]:

@@ -6,7 +6,7 @@ Says what admission and the operator would say, by their own schema and code, an
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from workflow_schedules.api import names
@@ -34,7 +34,7 @@ _ROOT_FIELDS = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
 _UNSAID = {"uid": "unsaid", "namespace": "default", "name": "unsaid"}
 _DNS_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 # refusals about several fields say nothing new where one of these can't be read
-_TOGETHER = {
+_TOGETHER: dict[FieldPath, frozenset[str]] = {
     (): frozenset({"schedule", "schedules", "runOnceTime", "workflowRef", "jobTemplate"}),
     ("maxActiveRuns",): frozenset({"concurrencyPolicy"}),
 }
@@ -85,7 +85,9 @@ def _name_problems(document: Document, metadata: object) -> Iterator[Problem]:
     given = metadata if isinstance(metadata, dict) else {}
     name, path = given.get("name"), ("metadata", "name")
     if name is None and not given.get("generateName"):
-        yield _problem(document, path, "invalid_spec", "metadata.name: is missing; write a DNS name such as nightly-report")
+        yield _problem(
+            document, path, "invalid_spec", "metadata.name: is missing; write a DNS name such as nightly-report"
+        )
     elif name is not None and not (isinstance(name, str) and len(name) <= 253 and _DNS_NAME.fullmatch(name)):
         message = (
             f"metadata.name: {name!r} is no DNS name; write small letters, digits, '-' and '.', such as nightly-report"
@@ -101,7 +103,8 @@ def _spec_problems(document: Document, kind: str, spec: dict[str, Any]) -> Itera
     refused = [
         refusal
         for refusal in _refusals(kind, usable)
-        if refusal.path[:1] not in {(name,) for name in broken} and not broken & _TOGETHER.get(refusal.path, frozenset())
+        if refusal.path[:1] not in {(name,) for name in broken}
+        and not broken & _TOGETHER.get(refusal.path, frozenset())
     ]
     said = {("spec", *refusal.path) for refusal in refused}
     yield from (_of_flaw(document, flaw) for flaw in found if flaw.path not in said)
@@ -109,7 +112,7 @@ def _spec_problems(document: Document, kind: str, spec: dict[str, Any]) -> Itera
         yield _problem(document, ("spec", *refusal.path), code_of(refusal.reason), refusal.message)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _schema(kind: str) -> dict[str, Any]:
     return object_schema(_SPECS[kind])
 

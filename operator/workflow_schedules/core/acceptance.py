@@ -7,7 +7,7 @@ or the log may live here.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -121,7 +121,8 @@ def trigger_of(spec: WorkflowScheduleSpec) -> Trigger:
     """
     if spec.run_once_time is not None:
         check_zone(spec.time_zone)
-        return parse_one_shot(spec.run_once_time)
+        once = parse_one_shot(spec.run_once_time)
+        return replace(once, zone_name=spec.time_zone, excluded=_days(spec.exclude_dates))
     return _calendar(
         spec.schedules or (spec.schedule or "",),
         spec.time_zone,
@@ -147,10 +148,14 @@ def _calendar(
         crons=tuple(dict.fromkeys(parse_cron(expression, zone_name) for expression in expressions)),
         skipped=skipped,
         repeated=repeated,
-        excluded=frozenset(date.fromisoformat(text).toordinal() - _EPOCH_ORDINAL for text in excluded),
+        excluded=_days(excluded),
         first=first,
         last=last,
     )
+
+
+def _days(dates: tuple[str, ...]) -> frozenset[int]:
+    return frozenset(date.fromisoformat(text).toordinal() - _EPOCH_ORDINAL for text in dates)
 
 
 def _trigger_fields(spec: WorkflowScheduleSpec) -> Iterator[Refusal]:
@@ -161,32 +166,42 @@ def _trigger_fields(spec: WorkflowScheduleSpec) -> Iterator[Refusal]:
             reason="InvalidSchedule",
             message=f"spec: exactly one of schedule, schedules and runOnceTime is needed, {which}",
         )
-        return
     if len(spec.schedules) > MAX_CRONS:
         yield Refusal(
             reason="InvalidSchedule",
             message=f"spec.schedules: {len(spec.schedules)} expressions; write at most {MAX_CRONS}",
             path=("schedules",),
         )
+    zone_name = spec.time_zone
     try:
-        check_zone(spec.time_zone)
+        check_zone(zone_name)
+    except InvalidTriggerError as error:
+        yield _refusal(error, error.field)
+        zone_name = "UTC"  # to say all that is wrong at once
+    if spec.run_once_time is not None:
+        yield from _one_shot(spec, spec.run_once_time)
+    paths: list[tuple[tuple[str | int, ...], str]] = (
+        [(("schedule",), spec.schedule)] if spec.schedule is not None else []
+    )
+    paths += [(("schedules", index), expression) for index, expression in enumerate(spec.schedules)]
+    for path, expression in paths:
+        try:
+            parse_cron(expression, zone_name)
+        except InvalidTriggerError as error:
+            yield _refusal(error, *path)
+
+
+def _one_shot(spec: WorkflowScheduleSpec, text: str) -> Iterator[Refusal]:
+    try:
+        once = parse_one_shot(text)
     except InvalidTriggerError as error:
         yield _refusal(error, error.field)
         return
-    if spec.run_once_time is not None:
-        yield from _one_shot(spec.run_once_time)
-    for index, expression in enumerate(spec.schedules or (() if spec.schedule is None else (spec.schedule,))):
-        try:
-            parse_cron(expression, spec.time_zone)
-        except InvalidTriggerError as error:
-            yield _refusal(error, *(("schedules", index) if spec.schedules else ("schedule",)))
-
-
-def _one_shot(text: str) -> Iterator[Refusal]:
-    try:
-        parse_one_shot(text)
-    except InvalidTriggerError as error:
-        yield _refusal(error, error.field)
+    first = to_seconds(spec.start_time) if spec.start_time else FIRST_SECOND
+    last = to_seconds(spec.end_time) if spec.end_time else LAST_SECOND
+    if not first <= once.instant <= last:
+        message = f"spec.runOnceTime: {text!r} is outside of startTime and endTime and would never run; leave them out"
+        yield Refusal(reason="NeverMatches", message=message, path=("runOnceTime",))
 
 
 def _refusal(error: InvalidTriggerError, *path: str | int) -> Refusal:

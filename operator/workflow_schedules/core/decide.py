@@ -284,8 +284,10 @@ def _message(snapshot: Snapshot, verdict: Verdict, now: datetime) -> str:
 def _next_wake(
     trigger: Trigger, misfire: Misfire, judgement: Judgement, jitter: Jitter, after: datetime
 ) -> datetime | None:
-    upcoming = judgement.spread or next_due_time(trigger, after=after)
-    starts = None if upcoming is None else jitter.start_of(upcoming, trigger)
+    if judgement.spread is not None:
+        starts: datetime | None = jitter.start_of(judgement.spread, trigger)
+    else:
+        starts = next_due_time(trigger, after=after)  # though it waits for its jitter: from here on it is a candidate
     expiry = None
     if judgement.candidate is not None and misfire.deadline is not None:
         expiry = jitter.start_of(judgement.candidate, trigger) + misfire.deadline + _ONE_SECOND

@@ -144,33 +144,34 @@ def is_excluded(trigger: Trigger, instant: datetime) -> bool:
 
     Source: contract `excludeDates`.
     """
-    if not isinstance(trigger, Calendar) or not trigger.excluded:
-        return False
-    return wall_times.local_date(trigger, to_seconds(instant)) in trigger.excluded
+    excluded = _excluded(trigger)
+    return bool(excluded) and wall_times.local_date(trigger.zone_name, to_seconds(instant)) in excluded
 
 
 def next_exclusion(trigger: Trigger, instant: datetime) -> datetime | None:
     """Return when the first date to exclude begins after an instant that is on none, or None."""
-    if not isinstance(trigger, Calendar) or not trigger.excluded:
+    excluded, seconds = _excluded(trigger), to_seconds(instant)
+    if not excluded:
         return None
-    seconds = to_seconds(instant)
-    date = wall_times.local_date(trigger, seconds)
-    following = min((excluded for excluded in trigger.excluded if excluded > date), default=None)
-    return None if following is None else to_utc(wall_times.start_of_date(trigger, following, seconds))
+    date = wall_times.local_date(trigger.zone_name, seconds)
+    following = min((day for day in excluded if day > date), default=None)
+    return None if following is None else to_utc(wall_times.start_of_date(trigger.zone_name, following, seconds))
 
 
 def start_of_date(trigger: Trigger, instant: datetime) -> datetime:
-    """Return the first second of the local date of an instant; the instant itself for a one-shot."""
-    if not isinstance(trigger, Calendar):
-        return instant
+    """Return the first second of the local date of an instant."""
     seconds = to_seconds(instant)
-    date = wall_times.local_date(trigger, seconds)
-    return to_utc(wall_times.start_of_date(trigger, date, seconds - _TWO_DAYS))
+    date = wall_times.local_date(trigger.zone_name, seconds)
+    return to_utc(wall_times.start_of_date(trigger.zone_name, date, seconds - _TWO_DAYS))
 
 
 def end_of_date(trigger: Trigger, instant: datetime) -> datetime:
-    """Return the last second of the local date of an instant; the instant itself for a one-shot."""
-    return to_utc(wall_times.end_of_date(trigger, to_seconds(instant))) if isinstance(trigger, Calendar) else instant
+    """Return the last second of the local date of an instant."""
+    return to_utc(wall_times.end_of_date(trigger.zone_name, to_seconds(instant)))
+
+
+def _excluded(trigger: Trigger) -> frozenset[int]:
+    return frozenset() if isinstance(trigger, CronTrigger) else trigger.excluded
 
 
 @lru_cache(maxsize=16384)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from workflow_schedules.api.schedule import RepeatedTimePolicy, SkippedTimePolicy
 from workflow_schedules.core import wall_times, zones
-from workflow_schedules.core.due_times import calendar_of
+from workflow_schedules.core.due_times import calendar_of, count_due_times
 from workflow_schedules.core.triggers import Calendar, CronTrigger, OneShotTrigger, matching_days
 from workflow_schedules.core.zones import to_seconds, to_utc
 
@@ -29,20 +29,21 @@ def explain(trigger: Trigger, *, after: datetime, until: datetime) -> Iterator[s
 
     Source: contract R5, R6 (preview).
     """
-    if isinstance(trigger, OneShotTrigger):
-        return
-    calendar = calendar_of(trigger)
-    for cron in calendar.crons:
-        if cron.days_restricted and cron.weekdays_restricted:
-            yield _either_day(cron, after)
-    for stretch in _changes(calendar, to_seconds(after), to_seconds(until)):
-        yield from _gap(calendar, stretch)
-        yield from _fold(calendar, stretch)
-    yield from _excluded(calendar, to_seconds(after), to_seconds(until))
+    low, high = to_seconds(after), to_seconds(until)
+    if not isinstance(trigger, OneShotTrigger):
+        calendar = calendar_of(trigger)
+        low, high = max(low, calendar.first - 1), min(high, calendar.last)
+        for cron in calendar.crons:
+            if cron.days_restricted and cron.weekdays_restricted:
+                yield _either_day(cron, after)
+        for stretch in _changes(calendar, low, high):
+            yield from _gap(calendar, stretch)
+            yield from _fold(calendar, stretch)
+    yield from _excluded(trigger, low, high)
 
 
 def _either_day(cron: CronTrigger, after: datetime) -> str:
-    days = [f"{after.year + month // 12}-{month % 12 + 1:02}-{day:02}" for month, day in _next_days(cron, after)]
+    days = [f"{after.year + month // 12:04}-{month % 12 + 1:02}-{day:02}" for month, day in _next_days(cron, after)]
     return (
         f"{cron.expression!r} restricts both day-of-month and day-of-week: a day that matches either of them counts, "
         f"for example {', '.join(days)} (write '*' in one of the fields to restrict by the other alone)"
@@ -51,7 +52,7 @@ def _either_day(cron: CronTrigger, after: datetime) -> str:
 
 def _next_days(cron: CronTrigger, after: datetime) -> Iterator[tuple[int, int]]:
     found = 0
-    for month in range(after.month - 1, after.month - 1 + 12 * 9):
+    for month in range(after.month - 1, min(after.month - 1 + 12 * 9, 12 * (10_000 - after.year))):
         for day in sorted(matching_days(cron, after.year + month // 12, month % 12 + 1)):
             if month > after.month - 1 or day > after.day:
                 yield month, day
@@ -62,14 +63,12 @@ def _next_days(cron: CronTrigger, after: datetime) -> Iterator[tuple[int, int]]:
 
 def _changes(calendar: Calendar, low: int, high: int) -> Iterator[Stretch]:
     """Yield the stretches that begin with a clock change inside ``(low, high]``, or whose repetition reaches into it."""
-    zone = zones.load_zone(calendar.zone_name)
-    begin, end = to_utc(max(low - _DAY, zones.FIRST_SECOND)), to_utc(min(high, zones.LAST_SECOND))
-    for index in range(begin.year * 12 + begin.month - 1, end.year * 12 + end.month):
-        year, month = divmod(index, 12)
-        for stretch in zones.stretches(zone, year=year, month=month + 1):
-            is_change = stretch.previous_offset != stretch.offset and stretch.changed_at == stretch.begin
-            if is_change and low < max(stretch.repeated_before, stretch.begin + 60) and stretch.begin <= high:
-                yield stretch
+    for stretch in wall_times.stretches_near(
+        calendar, max(low - _DAY, zones.FIRST_SECOND - 1), high, newest_first=False
+    ):
+        is_change = stretch.previous_offset != stretch.offset and stretch.changed_at == stretch.begin
+        if is_change and low < max(stretch.repeated_before, stretch.begin + 60):
+            yield stretch
 
 
 def _gap(calendar: Calendar, stretch: Stretch) -> Iterator[str]:
@@ -102,18 +101,19 @@ def _fold(calendar: Calendar, stretch: Stretch) -> Iterator[str]:
             f"({_utc(stretch.begin)}): {_times(walls)} {'comes' if len(walls) == 1 else 'come'} twice"
         )
         first, second = walls[0] - stretch.previous_offset, walls[0] - stretch.offset
-        runs = "runs" if len(walls) == 1 else "run"
+        runs, which = ("runs", "") if len(walls) == 1 else ("run", "the first of them ")
         if calendar.repeated is RepeatedTimePolicy.FIRST:
-            yield f"{change} and {runs} the first time only, {_utc(first)} (repeatedTimePolicy First)"
+            yield f"{change} and {runs} the first time only, {which}{_utc(first)} (repeatedTimePolicy First)"
         else:
-            yield f"{change} and {runs} both times, {_utc(first)} and {_utc(second)}"
+            yield f"{change} and {runs} both times, {which}{_utc(first)} and {_utc(second)}"
 
 
-def _excluded(calendar: Calendar, low: int, high: int) -> Iterator[str]:
-    for date in sorted(calendar.excluded):
-        begin = wall_times.start_of_date(calendar, date, max(date * _DAY - 2 * _DAY, zones.FIRST_SECOND))
-        end = wall_times.start_of_date(calendar, date + 1, begin) - 1
-        count = wall_times.count_between(calendar, max(low, begin - 1), min(high, end))
+def _excluded(trigger: Calendar | CronTrigger | OneShotTrigger, low: int, high: int) -> Iterator[str]:
+    for date in sorted(frozenset() if isinstance(trigger, CronTrigger) else trigger.excluded):
+        begin = wall_times.start_of_date(trigger.zone_name, date, zones.FIRST_SECOND)
+        end = wall_times.start_of_date(trigger.zone_name, date + 1, begin) - 1
+        after, until = to_utc(max(low, begin - 1)), to_utc(min(high, end))
+        count = count_due_times(trigger, after=after, until=until)
         if count:
             instants = "1 instant" if count == 1 else f"{count} instants"
             yield f"{_local(date * _DAY)[:10]} is in excludeDates: {instants} on it will be skipped, on record"
@@ -149,7 +149,6 @@ def _utc(seconds: int) -> str:
 
 
 def local_text(trigger: Trigger, instant: datetime) -> str:
-    """Return an instant as local time of the trigger's zone, with its offset; UTC for a one-shot."""
-    zone_name = trigger.zone_name if isinstance(trigger, (CronTrigger, Calendar)) else "UTC"
-    local = instant.astimezone(zones.load_zone(zone_name))
-    return f"{local:%a %Y-%m-%d %H:%M:%S %z} {zone_name}"
+    """Return an instant as local time of the trigger's zone, with its offset."""
+    local = instant.astimezone(zones.load_zone(trigger.zone_name))
+    return f"{local:%a} {local.isoformat(sep=' ')} {trigger.zone_name}"

@@ -111,7 +111,7 @@ def judge_due(
     """
     until, spread = now, None
     newest = latest_due_time(trigger, after=after, until=now)
-    if newest is not None and jitter.start_of(newest, trigger) > now:
+    if newest is not None and jitter.start_of(newest, trigger) > now and not is_excluded(trigger, newest):
         until, spread = newest - _ONE_SECOND, newest  # only the newest can be waiting: a delay ends before half the gap
     judged = _judge(trigger, misfire, after=after, until=until, now=now, free_slots=free_slots, jitter=jitter)
     return replace(judged, spread=spread)

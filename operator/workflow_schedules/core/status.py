@@ -105,8 +105,9 @@ def _consumed_through(snapshot: Snapshot, schedule: Schedule, now: datetime) -> 
 def _schedule_text(spec: WorkflowScheduleSpec | None) -> str | None:
     if spec is None:
         return None
-    if spec.schedule is not None:
-        return " ".join(spec.schedule.split())
+    expressions = spec.schedules or ((spec.schedule,) if spec.schedule is not None else ())
+    if expressions:
+        return "; ".join(" ".join(expression.split()) for expression in expressions)[:1024]
     return f"once {spec.run_once_time}" if spec.run_once_time else None
 
 

@@ -103,9 +103,17 @@ class Calendar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneShotTrigger:
-    """One instant, in UTC seconds since 1970."""
+    """One instant.
+
+    Attributes:
+        instant: UTC seconds since 1970.
+        zone_name: for the dates to exclude, and for people.
+        excluded: dates, as days since 1970 in the zone, on which it is skipped.
+    """
 
     instant: int
+    zone_name: str = "UTC"
+    excluded: frozenset[int] = frozenset()
 
 
 Trigger = CronTrigger | Calendar | OneShotTrigger

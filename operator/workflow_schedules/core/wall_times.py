@@ -27,7 +27,7 @@ _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 
 def ascending(calendar: Calendar, low: int, high: int) -> Iterator[int]:
     """Yield the instants in ``(low, high]``, oldest first."""
-    for stretch in _stretches(calendar, low, high, newest_first=False):
+    for stretch in stretches_near(calendar, low, high, newest_first=False):
         moved = _moved_out_of_gap(calendar, stretch, low, high)
         if moved is not None:
             yield moved
@@ -38,7 +38,7 @@ def ascending(calendar: Calendar, low: int, high: int) -> Iterator[int]:
 
 def descending(calendar: Calendar, low: int, high: int) -> Iterator[int]:
     """Yield the instants in ``(low, high]``, newest first."""
-    for stretch in _stretches(calendar, low, high, newest_first=True):
+    for stretch in stretches_near(calendar, low, high, newest_first=True):
         moved = _moved_out_of_gap(calendar, stretch, low, high)
         for instant in _instants(calendar, stretch, low, high, newest_first=True):
             if instant != moved:
@@ -50,41 +50,44 @@ def descending(calendar: Calendar, low: int, high: int) -> Iterator[int]:
 def count_between(calendar: Calendar, low: int, high: int) -> int:
     """Count the instants in ``(low, high]``, a whole day at a time."""
     return sum(
-        _count_in(calendar, stretch, low, high) for stretch in _stretches(calendar, low, high, newest_first=False)
+        _count_in(calendar, stretch, low, high) for stretch in stretches_near(calendar, low, high, newest_first=False)
     )
 
 
-def end_of_date(calendar: Calendar, instant: int) -> int:
+def end_of_date(zone_name: str, instant: int) -> int:
     """Return the last UTC second of the local date that an instant falls on."""
-    return start_of_date(calendar, local_date(calendar, instant) + 1, instant) - 1
+    return start_of_date(zone_name, local_date(zone_name, instant) + 1, instant) - 1
 
 
-def start_of_date(calendar: Calendar, day: int, near: int) -> int:
+def start_of_date(zone_name: str, day: int, near: int) -> int:
     """Return the first UTC second at or after `near` whose local date is that day or a later one.
 
     Args:
-        calendar: for its zone.
+        zone_name: IANA name.
         day: days since 1970, local.
-        near: a UTC second not after it.
+        near: a UTC second.
+
+    Returns:
+        One second more than the calendar has, for a day behind its end.
     """
-    zone = zones.load_zone(calendar.zone_name)
-    begin = to_utc(near)
-    index = begin.year * 12 + begin.month - 1
-    while True:
+    zone = zones.load_zone(zone_name)
+    near = max(near, day * _DAY - 2 * _DAY, zones.FIRST_SECOND)  # whatever the offset, that date has not begun by then
+    begin = to_utc(min(near, zones.LAST_SECOND))
+    for index in range(begin.year * 12 + begin.month - 1, 12 * 10_000):
         year, month = divmod(index, 12)
         for stretch in zones.stretches(zone, year=year, month=month + 1):
             first = max(stretch.begin, near, day * _DAY - stretch.offset)
             if first < stretch.end:
                 return first
-        index += 1
+    return zones.LAST_SECOND + 1
 
 
-def local_date(calendar: Calendar, instant: int) -> int:
+def local_date(zone_name: str, instant: int) -> int:
     """Return the local date of an instant, as days since 1970."""
-    return (instant + zones.offset_at(zones.load_zone(calendar.zone_name), instant)) // _DAY
+    return (instant + zones.offset_at(zones.load_zone(zone_name), instant)) // _DAY
 
 
-def _stretches(calendar: Calendar, low: int, high: int, *, newest_first: bool) -> Iterator[Stretch]:
+def stretches_near(calendar: Calendar, low: int, high: int, *, newest_first: bool) -> Iterator[Stretch]:
     """Yield the zone's stretches that meet ``(low, high]``, months without a matching day left out."""
     if low >= high:
         return
