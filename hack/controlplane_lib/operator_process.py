@@ -71,6 +71,7 @@ class OperatorProcess:
             self._plane.operator_kubeconfig(kubeconfig)
         self._port = ports.free_ports(1)[0]
         environment = {
+            "TMPDIR": str(self._folder),  # what a killed one leaves goes with the folder
             "WORKFLOW_SCHEDULES_LOG_FORM": "plain",
             "WORKFLOW_SCHEDULES_PROBE_PORT": str(self._port),
             **self._environment,

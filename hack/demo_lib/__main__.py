@@ -29,6 +29,9 @@ PATIENCE_SECONDS = 150.0
 
 
 def main() -> int:
+    if sys.argv[1:]:
+        print(f"hack/demo takes no arguments. {__doc__}", file=sys.stderr)
+        return 0 if sys.argv[1:] in (["-h"], ["--help"]) else 2
     signal.signal(signal.SIGTERM, _interrupt)
     signal.signal(signal.SIGINT, _interrupt)
     began = time.monotonic()

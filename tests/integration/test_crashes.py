@@ -121,3 +121,35 @@ def lease(kubectl: Kubectl) -> tuple[str, int]:
 
 def says(process: OperatorProcess, words: str) -> bool:
     return words in process.log.read_text()
+
+
+@pytest.mark.timeout(600)
+def test_a_fence_that_refuses_the_holder_is_said_and_not_hammered(
+    control_plane: ControlPlane, kubectl: Kubectl, namespace: str, audit: AuditTrail, tmp_path: Path
+) -> None:
+    """P14: an API server whose fence reads an old Lease (its policy was deleted and made again) stalls no one in silence."""
+    policy = ("validatingadmissionpolicy", "workflow-schedules-fence")
+    operator = OperatorProcess(control_plane, tmp_path, environment=SHORT_LEASE)
+    with operator:
+        operator.wait_ready()
+        kubectl("apply", "-n", namespace, "-f", "-", input=manifests(a_manifest("minutely", schedule="* * * * *")))
+        until(partial(occurrences, kubectl, namespace), lambda found: len(found) == 1, seconds=60)
+        stored = json.loads(kubectl("get", *policy, "-o", "json").stdout)
+        # the same refusal, made for certain: a fence that wants an epoch nobody has
+        broken = json.loads(json.dumps(stored))
+        broken["spec"]["validations"][0]["expression"] = "variables.epoch == 'none of this world'"
+        for body in (stored, broken):
+            body["metadata"] = {key: value for key, value in body["metadata"].items() if key in {"name", "labels"}}
+        kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=json.dumps(broken))
+        operator.kill()
+        operator.start()
+        until(lambda: says(operator, "refuses the holder of the Lease"), bool, seconds=90)
+        began = len(audit.requests())
+        time.sleep(10)
+        assert len([r for r in audit.requests()[began:] if r.code == 403]) <= 20
+        kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=json.dumps(stored))
+        until(
+            lambda: [occ for occ in occurrences(kubectl, namespace) if occ["status"].get("outcome") == "Completed"],
+            bool,
+            seconds=150,
+        )

@@ -110,7 +110,7 @@ REFUSED = [
     ("seconds", ("--schedule", "0 0 * * * *"), "invalid_schedule", "it has 6 fields, not five: write minute hour"),
     ("a macro", ("--schedule", "@midnight"), "invalid_schedule", "macros are not read: write '0 0 * * *'"),
     ("a zone inside", ("--schedule", "TZ=UTC 0 0 * * *"), "invalid_schedule", "put the zone's name in spec.timeZone"),
-    ("empty", ("--schedule", ""), "invalid_schedule", "it has 0 characters: write 9 to 120"),
+    ("empty", ("--schedule", ""), "invalid_schedule", "it has 0 fields, not five"),
     ("never", ("--schedule", "0 0 31 2 *"), "never_matches", "no such date exists in any year: name a day"),
     ("the second of two", ("--schedule", "0 0 * * *", "0 0 32 * *"), "invalid_schedule", "spec.schedules[1]: '0 0 32 * *'"),
     ("a zone that is none", ("--schedule", "0 0 * * *", "--time-zone", "GMT+5"), "unknown_time_zone",

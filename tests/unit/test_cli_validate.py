@@ -85,7 +85,7 @@ def test_valid(capsys: pytest.CaptureFixture[str], tmp_path: Path, content: str,
 SPECS = [
     ("an unquoted number", "schedule: 5", "f:5: spec.schedule: 5 is of the wrong type: write text, in quotes if need be"),
     ("a bad expression", "schedule: '61 * * * *'", "f:5: spec.schedule: '61 * * * *' is refused: minute: '61' is not read"),
-    ("too short", "schedule: '* * *'", "f:5: spec.schedule: '* * *' is refused: it has 5 characters: write 9 to 120"),
+    ("too short", "schedule: '* * *'", "f:5: spec.schedule: '* * *' is refused: it has 3 fields, not five"),
     ("none", "enabled: true", "f:4: spec: exactly one of schedule, schedules and runOnceTime is needed, none is set"),
     ("an empty list", "schedules: []", "f:4: spec: exactly one of"),
     ("two", "schedule: 0 * * * *\n  runOnceTime: 2026-01-01T00:00:00Z", "f:4: spec: exactly one of"),

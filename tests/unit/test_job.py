@@ -164,8 +164,21 @@ BROKEN = [
     ("annotations of the pod", a_template({"metadata": {"annotations": 7}}), r"template\.metadata\.annotations: "),
     ("an object of containers", a_template({"spec": {"containers": {"a": {}}}}), r"spec\.containers: write a list"),
     ("a list of texts", a_template({"spec": {"initContainers": ["a"]}}), r"spec\.initContainers: write a list"),
-    ("text as env", a_template({"spec": {"containers": [{"env": "A=b"}]}}), r"spec\.containers: .*list as its env"),
-    ("texts in env", a_template({"spec": {"containers": [{"env": ["A=b"]}]}}), r"spec\.containers: .*list as its env"),
+    (
+        "text as env",
+        a_template({"spec": {"containers": [{"env": "A=b"}]}}),
+        r"spec\.containers: .*env of named variables",
+    ),
+    (
+        "texts in env",
+        a_template({"spec": {"containers": [{"env": ["A=b"]}]}}),
+        r"spec\.containers: .*env of named variables",
+    ),
+    (
+        "no text as a name in env",
+        a_template({"spec": {"containers": [{"env": [{"name": ["x"]}]}]}}),
+        r"spec\.containers: .*env of named variables",
+    ),
 ]
 
 

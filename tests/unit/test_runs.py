@@ -127,6 +127,8 @@ JOBS = [
     Case("R26 its UID is on record and it is nowhere", with_run(a_run(record=an_admission(status=KNOWN_UID))), "10:00:30",
          "Failed JobMissing once confirmed"),
     Case("P10 its name is another's", with_run(a_run(job=a_job(owner_uid="other"))), "10:00:30", "Failed NameTaken"),
+    Case("I2 its own by the UID on record, though somebody took its owner away", with_run(a_run(record=an_admission(
+        status=KNOWN_UID), job=a_job(JobPhase.COMPLETED, owner_uid="none"))), "10:30", "Completed JobComplete"),
     Case("P10 another's, but gone", with_run(a_run(job=a_job(owner_uid="other", is_gone=True))), "10:00:30", "CreateJob"),
     Case("R26 another's, gone, while its own is on record", with_run(a_run(record=an_admission(status=KNOWN_UID), job=a_job(
         owner_uid="other", is_gone=True))), "10:00:30", "Failed JobMissing once confirmed"),

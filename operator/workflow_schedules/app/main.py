@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import logging
 import os
 import secrets
 import signal
 import sys
+from importlib.metadata import version
 
 from workflow_schedules.app.composition import Operator
-from workflow_schedules.app.settings import Settings, SettingsError, read_settings
+from workflow_schedules.app.settings import PREFIX, Settings, SettingsError, read_settings
 from workflow_schedules.cluster.client import Client
 from workflow_schedules.cluster.connection import Connection, NoConnectionError, from_environment
 from workflow_schedules.cluster.transport import AiohttpTransport
@@ -24,6 +26,13 @@ log = logging.getLogger(__name__)
 
 def main() -> None:
     """Run the operator until SIGTERM or SIGINT; the entry point of the image."""
+    parser = argparse.ArgumentParser(
+        prog="workflow-schedules",
+        description="Run the operator until SIGTERM or SIGINT. It takes no arguments: every setting is a variable of the "
+        f"environment ({PREFIX}…, see app/settings.py), and the cluster is that of KUBECONFIG or of the Pod it runs in.",
+    )
+    parser.add_argument("--version", action="version", version=version("workflow-schedules"))
+    parser.parse_args()
     try:
         settings = read_settings(os.environ)
         logs.configure(level=settings.log_level, form=settings.log_form)
@@ -56,12 +65,15 @@ async def _serve(operator: Operator, settings: Settings, stop: asyncio.Event) ->
     watches = Watches(operator.feed)
     probes = Probes(
         healthy=lambda: None if watches.is_alive else "the watches have ended",
-        ready=lambda: None if operator.is_ready else "the Jobs have not been listed yet",
+        ready=lambda: operator.unready_reason,
     )
     try:
         port = await probes.start(settings.probe_port)
     except OSError as error:
-        sys.exit(f"workflow-schedules: port {settings.probe_port} for the probes can't be opened ({error.strerror})")
+        sys.exit(
+            f"workflow-schedules: port {settings.probe_port} for the probes can't be opened "
+            f"({error.strerror}); set {PREFIX}PROBE_PORT to a free one"
+        )
     log.info("started", extra={"probe_port": port})
     watches.start()
     try:

@@ -169,8 +169,12 @@ def _asked(options: argparse.Namespace) -> Asked:
     if options.filename:
         return trigger_of_file(read_documents(options.filename), name=options.name, time_zone=options.time_zone)
     if options.run_once:
-        return trigger_of_one_shot(options.run_once, time_zone=options.time_zone or "UTC")
-    return trigger_of_expressions(options.schedule, time_zone=options.time_zone or "UTC")
+        return trigger_of_one_shot(options.run_once, time_zone=_zone(options.time_zone))
+    return trigger_of_expressions(options.schedule, time_zone=_zone(options.time_zone))
+
+
+def _zone(given: str | None) -> str:
+    return "UTC" if given is None else given
 
 
 def _validate(options: argparse.Namespace) -> None:

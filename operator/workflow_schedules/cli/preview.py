@@ -111,7 +111,7 @@ def trigger_of_file(documents: Sequence[Document], *, name: str | None, time_zon
     notes = () if spec.get("enabled") else ("enabled is not true: nothing runs until it is",)
     if jitter := spec.get("maxJitterSeconds"):
         notes = (*notes, f"maxJitterSeconds {jitter}: each start is late by a stable part of it")
-    asked = _of_spec({**spec, "timeZone": time_zone or spec.get("timeZone", "UTC")})
+    asked = _of_spec({**spec, "timeZone": spec.get("timeZone", "UTC") if time_zone is None else time_zone})
     return Asked(trigger=asked.trigger, notes=notes)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from workflow_schedules.api import names
 from workflow_schedules.cluster import wire
-from workflow_schedules.cluster.backoff import BACKOFF_FIRST_SECONDS, FENCE_RETRY_SECONDS, pause_seconds
+from workflow_schedules.cluster.backoff import BACKOFF_FIRST_SECONDS, FENCE_LAG_TRIES, pause_seconds
 from workflow_schedules.cluster.errors import (
     AlreadyExistsError,
     ClusterError,
@@ -90,10 +90,10 @@ async def apply(cluster: Cluster, step: Step, snapshot: Snapshot, *, fence: Fenc
     try:
         wait_seconds = await _carry_out(cluster, step, snapshot, fence)
     except ClusterError as error:
-        if isinstance(error, ForbiddenError) and error.is_fence:
-            return FENCE_RETRY_SECONDS  # the admission cache lags behind the Lease for a moment after a takeover (P14)
         pause = pause_seconds(error, failures=memory.failures)
         memory.failures += 1
+        if isinstance(error, ForbiddenError) and error.is_fence and memory.failures <= FENCE_LAG_TRIES:
+            return pause  # the admission cache lags behind the Lease for a moment after a takeover (P14)
         log.warning(
             "a request failed, it is tried again",
             extra={"schedule": snapshot.uid, "error": error.message, "pause_seconds": pause},
@@ -171,8 +171,11 @@ async def _append(cluster: Cluster, step: Append, snapshot: Snapshot, fence: Fen
     try:
         answer = await cluster.client.create_occurrence(schedule.ref.namespace, body)
     except (AlreadyExistsError, UnansweredError):
+        known = memory.head
         memory.is_read = False  # somebody knew more, or nobody knows: read before deciding anew
         await read_log(cluster.client, cluster.cache, snapshot)
+        if memory.head is known and memory.contradiction is None:
+            raise  # nothing was learnt, so deciding anew at once would send the same again
         return 0.0
     record = wire.record_of(answer)
     memory.add(record)
@@ -246,4 +249,7 @@ async def _patched(cluster: Cluster, run: Run, memory: ScheduleLog, status: dict
     except (ConflictError, UnansweredError) as error:
         if isinstance(error, UnansweredError) and (known := memory.runs.get(run.record.number)) is not None:
             known.outcome_given_up_at = cluster.monotonic()
-        return await client.get_occurrence(ref.namespace, ref.name)
+        found = await client.get_occurrence(ref.namespace, ref.name)
+        if found["metadata"]["resourceVersion"] == run.record.resource_version:
+            raise  # nothing was learnt, so deciding anew at once would send the same again
+        return found

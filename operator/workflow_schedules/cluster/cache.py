@@ -178,7 +178,10 @@ class Cache:
         if seen.version < self._job_versions.get(job.ref, 0):
             return None
         if known is not None and known.uid == job.uid:
-            job = replace(job, was_started=job.was_started or known.was_started)
+            # whoever takes its owner away doesn't make it somebody else's
+            job = replace(
+                job, was_started=job.was_started or known.was_started, owner_uid=job.owner_uid or known.owner_uid
+            )
         elif known is not None and job.is_gone:
             return None
         if job.is_gone and not self._is_awaited(job):

@@ -52,8 +52,9 @@ def _check_writer(head: Record, writer: Writer) -> None:
             f"record {head.ref.name} was written under the Lease {head.spec.lease}, not {writer.lease}: "
             "another installation schedules here; remove one of them"
         )
-    if (head.spec.fencing_epoch or 0) > writer.epoch:
-        raise LostLeaseError(f"record {head.ref.name} has epoch {head.spec.fencing_epoch}, newer than {writer.epoch}")
+    epoch, author = head.spec.fencing_epoch or 0, head.spec.writer
+    if epoch > writer.epoch or (epoch == writer.epoch and author != writer.identity):
+        raise LostLeaseError(f"record {head.ref.name} has epoch {head.spec.fencing_epoch}, not below {writer.epoch}")
 
 
 class _ContradictionError(Exception):

@@ -12,8 +12,10 @@ from workflow_schedules.cluster.errors import (
     ForbiddenError,
     InvalidError,
     NotFoundError,
+    RefusedError,
     UnansweredError,
 )
+from workflow_schedules.core.acceptance import template_of
 from workflow_schedules.core.job import job_manifest
 from workflow_schedules.core.log import totals_now
 from workflow_schedules.core.zones import UnknownTimeZoneError, load_zone
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from workflow_schedules.cluster.apply import Cluster
     from workflow_schedules.cluster.fence import Fence
     from workflow_schedules.cluster.memory import RunMemory
-    from workflow_schedules.core.model import ObjectRef, Run, Snapshot
+    from workflow_schedules.core.model import ObjectRef, Run, Snapshot, Template
 
 
 async def create_job(cluster: Cluster, run: Run, snapshot: Snapshot, fence: Fence) -> None:
@@ -37,8 +39,10 @@ async def create_job(cluster: Cluster, run: Run, snapshot: Snapshot, fence: Fenc
     Source: contract R24, R35; reliability P2, P10.
     """
     ref, memory = run.record.ref, cluster.cache.log(snapshot.uid).runs[run.record.number]
+    manifest = await _manifest(cluster, run, snapshot, memory)
+    if manifest is None:
+        return
     try:
-        manifest = await _manifest(cluster, run, snapshot)
         fence.check()
         cluster.cache.put_job(await cluster.client.create_job(ref.namespace, manifest))
     except AlreadyExistsError:
@@ -47,21 +51,29 @@ async def create_job(cluster: Cluster, run: Run, snapshot: Snapshot, fence: Fenc
         _note_failure(memory, error, cluster.now())
         memory.create_given_up_at = cluster.monotonic()
         await read_job(cluster, ref)
-    except (InvalidError, NotFoundError) as error:
-        memory.refused = error.message
-    except ForbiddenError as error:
-        if error.is_fence:
+    except RefusedError as error:
+        if isinstance(error, ForbiddenError) and error.is_fence:
             raise
-        if error.is_quota or error.is_terminating:
-            _note_failure(memory, error, cluster.now())
-        else:
+        if _is_for_good(error):
             memory.refused = error.message
+        else:
+            _note_failure(memory, error, cluster.now())
+
+
+def _is_for_good(error: RefusedError) -> bool:
+    """Tell whether the API server will never take this Job: 400, 404, 422, and 403 that isn't quota (R24)."""
+    if isinstance(error, ForbiddenError):
+        return not (error.is_quota or error.is_terminating)
+    return isinstance(error, InvalidError | NotFoundError)
+
+
+async def _manifest(cluster: Cluster, run: Run, snapshot: Snapshot, memory: RunMemory) -> dict[str, Any] | None:
+    """Render the Job; None where its pinned template can't be had now, which is noted and tried again."""
+    try:
+        template = await _template(cluster, run, snapshot)
     except ClusterError as error:
         _note_failure(memory, error, cluster.now())
-
-
-async def _manifest(cluster: Cluster, run: Run, snapshot: Snapshot) -> dict[str, Any]:
-    template = await cluster.templates.pinned(run.record.ref.namespace, run.record.spec.template_hash or "")
+        return None
     spec = snapshot.schedule.spec if snapshot.schedule else None
     return job_manifest(
         run.record,
@@ -70,6 +82,19 @@ async def _manifest(cluster: Cluster, run: Run, snapshot: Snapshot) -> dict[str,
         last_successful_at=totals_now(snapshot.head, snapshot.runs).last_successful_time,
         writer=snapshot.writer,
     )
+
+
+async def _template(cluster: Cluster, run: Run, snapshot: Snapshot) -> Template:
+    """Return the template that a record pins; one that is gone is pinned again if it is still in force."""
+    namespace, pinned_hash = run.record.ref.namespace, run.record.spec.template_hash or ""
+    try:
+        return await cluster.templates.pinned(namespace, pinned_hash)
+    except NotFoundError:
+        current = template_of(snapshot.schedule, snapshot.definition) if snapshot.schedule else None
+        if current is None or current.hash != pinned_hash:
+            raise
+        await cluster.templates.pin(namespace, current)
+        return current
 
 
 def _zone(name: str) -> tzinfo:

@@ -16,7 +16,7 @@ from workflow_schedules.core.acceptance import Accepted, Refusal, accept, templa
 from workflow_schedules.core.due_times import next_due_time
 from workflow_schedules.core.jitter import Jitter
 from workflow_schedules.core.job import template_problem
-from workflow_schedules.core.misfire import Judgement, Misfire, Verdict, judge_due
+from workflow_schedules.core.misfire import Judgement, Misfire, Verdict, all_due, judge_due
 from workflow_schedules.core.model import Append, LookAgain, Plan, ReadLog, Step
 from workflow_schedules.core.overlap import Overlap, free_slots
 from workflow_schedules.core.runs import decide_runs
@@ -209,11 +209,27 @@ def _change_of_generation(snapshot: Snapshot, schedule: Schedule, state: State, 
     consumed = max(filter(None, (head.spec.consumed_through_time, now.replace(microsecond=0))))
     before = head.spec.consumed_through_time
     displaced = tuple(at for at in snapshot.held if before is None or at > before)
+    unrecorded_until = displaced[0] - _ONE_SECOND if displaced else consumed
     return Append(
         spec=log.baseline(
-            snapshot, schedule=schedule, state=state, reason=changed, consumed_through=consumed, waiting=displaced
+            snapshot,
+            schedule=schedule,
+            state=state,
+            reason=changed,
+            consumed_through=consumed,
+            waiting=displaced,
+            given_up=_given_up(head, schedule, unrecorded_until),
         )
     )
+
+
+def _given_up(head: Record, schedule: Schedule, until: datetime) -> Verdict | None:
+    """Return the instants that were due and undecided when the schedule changed, as far as its calendar is still known."""
+    verdict, before = accept(schedule), head.spec.consumed_through_time
+    was_due = head.spec.state is State.ACTIVE and head.spec.spec_hash == schedule.spec_hash
+    if not was_due or before is None or isinstance(verdict, Refusal):
+        return None
+    return all_due(verdict.trigger, before, until, Decision.SUPERSEDED)
 
 
 def _baseline_reason(snapshot: Snapshot, head: Record, schedule: Schedule, state: State) -> str | None:
@@ -260,25 +276,13 @@ def _decide_due(snapshot: Snapshot, schedule: Schedule, accepted: Accepted, now:
 def _append(snapshot: Snapshot, schedule: Schedule, verdict: Verdict, now: datetime) -> Append:
     template = template_of(schedule, snapshot.definition) if verdict.decision is Decision.ADMITTED else None
     record = log.verdict_record(
-        snapshot, schedule=schedule, verdict=verdict, message=_message(snapshot, verdict, now), template=template
+        snapshot,
+        schedule=schedule,
+        verdict=verdict,
+        message=log.verdict_message(snapshot, verdict, now=now),
+        template=template,
     )
     return Append(spec=record, template=template)
-
-
-def _message(snapshot: Snapshot, verdict: Verdict, now: datetime) -> str:
-    match verdict.decision:
-        case Decision.ADMITTED:
-            return f"due at {verdict.last:%Y-%m-%dT%H:%M:%SZ}, admitted {(now - verdict.last).total_seconds():.0f} s after it"
-        case Decision.SKIPPED_OVERLAP:
-            names = ", ".join(run.record.ref.name for run in log.open_runs(snapshot.runs)[:3])
-            return f"no free slot: {names} had not finished"
-        case Decision.SKIPPED_MISFIRE:
-            seconds = (now - verdict.last).total_seconds()
-            return f"could not start in time: noticed {seconds:.0f} s after the newest of {verdict.count}"
-        case Decision.SKIPPED_EXCLUDED:
-            return "on a date of excludeDates"
-        case _:
-            return f"a newer instant stands for {verdict.count}"
 
 
 def _next_wake(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
-_LENGTH = range(9, 121)
+_MAX_LENGTH = 120
 _TWO_DAYS = 2 * 86400
 
 
@@ -42,10 +42,11 @@ def parse_cron(expression: str, zone_name: str) -> CronTrigger:
     Source: contract R5, R6.
     """
     check_zone(zone_name)
-    if len(expression) not in _LENGTH:
-        raise _invalid_cron(expression, f"it has {len(expression)} characters: write 9 to 120")
+    if len(expression) > _MAX_LENGTH:
+        shown = expression if len(expression) < 2 * _MAX_LENGTH else f"{expression[:_MAX_LENGTH]}…"
+        raise _invalid_cron(shown, f"it has {len(expression)} characters: write 9 to {_MAX_LENGTH}")
     try:
-        text = cron_text.read(expression)
+        text = cron_text.read(expression)  # says what to write instead of a macro or of too few fields, too
         (minutes, hours, days, months, weekdays), nth = croniter.expand(text.normalised)
     except (CronTextError, CroniterError, ValueError, TypeError) as error:
         raise _invalid_cron(expression, str(error)) from error

@@ -80,7 +80,7 @@ def template_problem(template: Template) -> str | None:
             return f"spec.{'.'.join(('jobTemplate', *path))}: write an object, as in CronJob"
     for key in ("initContainers", "containers"):
         if not _are_containers(_found(body, (*_POD, "spec", key)) or []):
-            return f"spec.jobTemplate.spec.template.spec.{key}: write a list of containers, each with a list as its env"
+            return f"spec.jobTemplate.spec.template.spec.{key}: write a list of containers, each with an env of named variables"
     return None
 
 
@@ -91,7 +91,11 @@ def _found(body: object, path: tuple[str, ...]) -> object:
 
 
 def _are_containers(value: object) -> bool:
-    return _is_list_of_objects(value) and all(_is_list_of_objects(one.get("env") or []) for one in value)
+    return _is_list_of_objects(value) and all(_are_variables(one.get("env") or []) for one in value)
+
+
+def _are_variables(value: object) -> bool:
+    return _is_list_of_objects(value) and all(isinstance(one.get("name"), str) for one in value)
 
 
 def _is_list_of_objects(value: object) -> TypeGuard[list[Manifest]]:

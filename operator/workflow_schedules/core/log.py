@@ -89,6 +89,7 @@ def baseline(
     reason: str,
     consumed_through: datetime,
     waiting: tuple[datetime, ...],
+    given_up: Verdict | None = None,
 ) -> ScheduleOccurrenceSpec:
     """Return the record of a change of generation: from it on nothing older can be admitted by anyone.
 
@@ -100,15 +101,19 @@ def baseline(
         message += (
             f"; instants after {before:%Y-%m-%dT%H:%M:%SZ} through {consumed_through:%Y-%m-%dT%H:%M:%SZ} are consumed"
         )
-    return _record(snapshot, schedule, Decision.BASELINE, state=state).model_copy(
-        update={
-            "reason": reason,
-            "message": message,
-            "revision": revision_now(snapshot, schedule),
-            "consumed_through_time": consumed_through,
-            "waiting": waiting,
-        }
-    )
+    record = _record(snapshot, schedule, Decision.BASELINE, state=state)
+    update: dict[str, object] = {
+        "reason": reason,
+        "revision": revision_now(snapshot, schedule),
+        "consumed_through_time": consumed_through,
+        "waiting": waiting,
+    }
+    if given_up is not None:
+        message += f", {given_up.count} of which were due and undecided"
+        totals = record.totals or Totals()
+        update["span"] = Span(first_time=given_up.first, last_time=given_up.last, count=given_up.count)
+        update["totals"] = totals.model_copy(update={"superseded": totals.superseded + given_up.count})
+    return record.model_copy(update={**update, "message": message})
 
 
 def verdict_record(
@@ -135,6 +140,23 @@ def verdict_record(
         update["template_hash"] = template.hash if template else None
         update["input_json"] = _input_json(schedule)
     return record.model_copy(update=update)
+
+
+def verdict_message(snapshot: Snapshot, verdict: Verdict, *, now: datetime) -> str:
+    """Return why a verdict is what it is, for people."""
+    match verdict.decision:
+        case Decision.ADMITTED:
+            return f"due at {verdict.last:%Y-%m-%dT%H:%M:%SZ}, admitted {(now - verdict.last).total_seconds():.0f} s after it"
+        case Decision.SKIPPED_OVERLAP:
+            names = ", ".join(run.record.ref.name for run in open_runs(snapshot.runs)[:3])
+            return f"no free slot: {names} had not finished"
+        case Decision.SKIPPED_MISFIRE:
+            seconds = (now - verdict.last).total_seconds()
+            return f"could not start in time: noticed {seconds:.0f} s after the newest of {verdict.count}"
+        case Decision.SKIPPED_EXCLUDED:
+            return "on a date of excludeDates"
+        case _:
+            return f"a newer instant stands for {verdict.count}"
 
 
 def superseded(snapshot: Snapshot, *, schedule: Schedule, state: State) -> ScheduleOccurrenceSpec:

@@ -133,12 +133,12 @@ def _judge(
         return Judgement()
     if is_excluded(trigger, oldest):
         return Judgement(
-            verdict=_all(trigger, after, _excluded_through(trigger, oldest, until), Decision.SKIPPED_EXCLUDED)
+            verdict=all_due(trigger, after, _excluded_through(trigger, oldest, until), Decision.SKIPPED_EXCLUDED)
         )
     exclusion = next_exclusion(trigger, oldest)
     end = until if exclusion is None else min(until, exclusion - _ONE_SECOND)
     late_until = _late_until(trigger, misfire, after, now, jitter)
-    if late_until is not None and (late := _all(trigger, after, min(late_until, end), Decision.SKIPPED_MISFIRE)):
+    if late_until is not None and (late := all_due(trigger, after, min(late_until, end), Decision.SKIPPED_MISFIRE)):
         return Judgement(verdict=late)
     newer = list(islice(_newest_not_excluded(trigger, end, until), max(1, free_slots))) if end < until else []
     match misfire.policy:
@@ -183,21 +183,21 @@ def _newest_not_excluded(trigger: Trigger, after: datetime, until: datetime) -> 
 
 def _skip(trigger: Trigger, after: datetime, end: datetime, free_slots: int, *, newer: int) -> Judgement:
     if free_slots == 0:
-        return Judgement(verdict=_all(trigger, after, end, Decision.SKIPPED_OVERLAP))
+        return Judgement(verdict=all_due(trigger, after, end, Decision.SKIPPED_OVERLAP))
     slots = free_slots - newer  # the newest start
     newest = list(islice(newest_due_times(trigger, after=after, until=end), max(slots, 0) + 1))
     if len(newest) > slots:
-        return Judgement(verdict=_all(trigger, after, newest[-1], Decision.SKIPPED_MISFIRE))
+        return Judgement(verdict=all_due(trigger, after, newest[-1], Decision.SKIPPED_MISFIRE))
     return Judgement(verdict=_one(newest[-1]))
 
 
 def _latest(trigger: Trigger, after: datetime, end: datetime, free_slots: int, *, newest: datetime | None) -> Judgement:
     # older ones are given up as soon as a newer one is due, so that only the candidate itself is ever without a record
     if newest is not None:
-        return Judgement(verdict=_all(trigger, after, end, Decision.COALESCED), candidate=newest)
+        return Judgement(verdict=all_due(trigger, after, end, Decision.COALESCED), candidate=newest)
     here = list(islice(newest_due_times(trigger, after=after, until=end), 2))
     if len(here) > 1:
-        return Judgement(verdict=_all(trigger, after, here[1], Decision.COALESCED), candidate=here[0])
+        return Judgement(verdict=all_due(trigger, after, here[1], Decision.COALESCED), candidate=here[0])
     return Judgement(verdict=_one(here[0])) if free_slots else Judgement(candidate=here[0])
 
 
@@ -205,7 +205,8 @@ def _one(instant: datetime) -> Verdict:
     return Verdict(decision=Decision.ADMITTED, first=instant, last=instant, count=1)
 
 
-def _all(trigger: Trigger, after: datetime, until: datetime, decision: Decision) -> Verdict | None:
+def all_due(trigger: Trigger, after: datetime, until: datetime, decision: Decision) -> Verdict | None:
+    """Return one verdict about all instants in ``(after, until]``, or None where there are none."""
     first = next_due_time(trigger, after=after)
     last = latest_due_time(trigger, after=after, until=until)
     if first is None or last is None:

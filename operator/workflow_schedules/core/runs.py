@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from workflow_schedules.api.occurrence import ScheduleOccurrenceStatus
-    from workflow_schedules.core.model import Job, Run, Snapshot, Step
+    from workflow_schedules.core.model import Job, Record, Run, Snapshot, Step, Writer
 
 ADMISSION_LAG = timedelta(seconds=60)  # L: longest lag of an API server's admission cache behind the Lease
 REQUEST_LIFE = timedelta(seconds=30)  # R: longest life of a request after it left a process
@@ -60,7 +60,7 @@ def start_deadline(snapshot: Snapshot, run: Run) -> datetime:
 
 def _decide_run(snapshot: Snapshot, run: Run, now: datetime) -> Plan:
     job = run.job
-    if job is not None and job.owner_uid == run.record.uid:
+    if job is not None and (job.owner_uid == run.record.uid or job.uid == run.record.status.job_uid):
         return _decide_with_job(snapshot, run, job, now)
     if job is not None and not job.is_gone:
         return _foreign_job(snapshot, run, now)
@@ -126,7 +126,7 @@ def _decide_without_job(snapshot: Snapshot, run: Run, now: datetime) -> Plan:
 
 def _start(snapshot: Snapshot, run: Run) -> Step:
     record, writer = run.record, snapshot.writer
-    is_own = (record.spec.fencing_epoch, record.spec.writer) == (writer.epoch, writer.identity)
+    is_own = _is_of_this_holder(record, writer)
     is_claimed = (record.status.fencing_epoch, record.status.writer) == (writer.epoch, writer.identity)
     return CreateJob(run=run) if is_own or is_claimed else Claim(run=run)
 
@@ -139,9 +139,15 @@ def _may_start(snapshot: Snapshot) -> bool:
     return schedule.spec.workflow_ref is None or (definition is not None and definition.is_enabled)
 
 
+def _is_of_this_holder(record: Record, writer: Writer) -> bool:
+    """Tell whether this very holder of the Lease wrote a record; an epoch alone may have two where a Lease was made anew."""
+    return (record.spec.fencing_epoch, record.spec.writer) == (writer.epoch, writer.identity)
+
+
 def _too_late(snapshot: Snapshot, run: Run, now: datetime) -> ScheduleOccurrenceStatus:
-    if run.record.spec.fencing_epoch == snapshot.writer.epoch:
-        why = run.last_error or "the schedule stopped admitting before the Job was made"
+    if _is_of_this_holder(run.record, snapshot.writer):
+        stopped = "the schedule stopped admitting before the Job was made"
+        why = run.last_error or ("it was not tried in time" if _may_start(snapshot) else stopped)
         return _unstarted(snapshot, run, "NotStarted", f"no Job could be made in time: {why}", now)
     return _unstarted(
         snapshot,

@@ -156,7 +156,8 @@ def _ready(snapshot: Snapshot, verdict: Accepted | Refusal, state: State) -> _Ro
         return ("Ready", False, verdict.reason, verdict.message)
     if snapshot.contradiction is not None:
         return ("Ready", False, "Blocked", snapshot.contradiction)
-    return ("Ready", True, str(state), "")
+    held = _parent_enabled(snapshot, verdict)[3] if state is State.HELD else ""
+    return ("Ready", True, str(state), held)
 
 
 def _stalled(snapshot: Snapshot, verdict: Accepted | Refusal) -> _Row:

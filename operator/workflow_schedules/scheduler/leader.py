@@ -10,7 +10,7 @@ from workflow_schedules.cluster.errors import ClusterError
 from workflow_schedules.cluster.fence import LostLeaseError
 from workflow_schedules.scheduler.definitions import DefinitionStatuses
 from workflow_schedules.scheduler.loop import Loop
-from workflow_schedules.scheduler.recovery import prove_fence, take_over
+from workflow_schedules.scheduler.recovery import FenceProof, prove_fence, take_over
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -25,7 +25,15 @@ log = logging.getLogger(__name__)
 TAKE_OVER_RETRY_SECONDS = 1.0
 WAIT_FOR_JOBS_SECONDS = 0.1
 FENCE_PROOF_SECONDS = 3600.0
+FENCE_REFUSED_SECONDS = 5.0
+FENCE_LAG_SECONDS = 10.0  # the admission cache is a moment behind the Lease after a takeover
 HELPER_RESTART_SECONDS = 30.0
+_FENCE_PROBLEMS: dict[FenceProof | None, str] = {
+    FenceProof.IS_MISSING: "the policy workflow-schedules-fence does not refuse old epochs of this account: it is missing "
+    "(apply the manifests), or this is not the operator's ServiceAccount; the other fences hold meanwhile",
+    FenceProof.REFUSES_THE_HOLDER: "the policy workflow-schedules-fence refuses the holder of the Lease, so nothing can be "
+    "written: an API server reads an old Lease, as it does after the policy was deleted and made again; restart the API servers",
+}
 
 
 class Leader:
@@ -51,6 +59,7 @@ class Leader:
         self._loop = Loop(cluster=cluster, wakeups=wakeups, workers=workers)
         self._definitions = DefinitionStatuses(cluster)
         self.is_leading = False
+        self.fence_problem: str | None = None
 
     async def lead(self, fence: Fence, *, stop: asyncio.Event) -> None:
         """Lead until `stop` is set and everything begun is finished, or until cancelled.
@@ -103,7 +112,7 @@ class Leader:
                 await asyncio.sleep(WAIT_FOR_JOBS_SECONDS)
                 continue
             try:
-                highest = await take_over(self._cluster, self._wakeups, lease=fence.writer.lease)
+                highest = await take_over(self._cluster, self._wakeups, writer=fence.writer)
             except ClusterError as error:
                 log.warning("could not read everything yet, it is tried again", extra={"error": error.message})
             else:
@@ -113,18 +122,20 @@ class Leader:
         return False
 
     async def _prove_fence(self, fence: Fence) -> None:
+        """Ask hourly whether the server's fence holds; until it lets this holder write, ask often."""
         namespace = fence.writer.lease.partition("/")[0]
         while True:
+            proof: FenceProof | None = None
             try:
-                if not await prove_fence(self._cluster, fence, namespace):
-                    log.error(
-                        "the policy workflow-schedules-fence is missing or does not refuse old epochs: apply the "
-                        "manifests; the other fences hold meanwhile",
-                        extra={"epoch": fence.writer.epoch},
-                    )
+                proof = await prove_fence(self._cluster, fence, namespace)
             except ClusterError as error:
                 log.warning("the fence could not be proven", extra={"error": error.message})
-            await asyncio.sleep(FENCE_PROOF_SECONDS)
+            lags = self._cluster.monotonic() - fence.acquired_at < FENCE_LAG_SECONDS
+            self.fence_problem = None if lags and proof is FenceProof.REFUSES_THE_HOLDER else _FENCE_PROBLEMS.get(proof)
+            if self.fence_problem:
+                log.error(self.fence_problem, extra={"epoch": fence.writer.epoch})
+            again = FENCE_PROOF_SECONDS if proof in {FenceProof.HOLDS, FenceProof.IS_MISSING} else FENCE_REFUSED_SECONDS
+            await asyncio.sleep(again)
 
 
 async def _for_ever(helper: Callable[[], Awaitable[None]]) -> None:

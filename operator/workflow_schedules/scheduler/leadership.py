@@ -79,7 +79,7 @@ class Elector:
             try:
                 await self._keep(fence, lead)
             except LostLeaseError as error:
-                log.warning("lost the Lease", extra={"error": str(error)})
+                log.warning("lost the Lease", extra={"error": str(error) or "no answer in time"})
             finally:
                 is_held = self._clock.monotonic() < fence.valid_until
                 fence.revoke()
@@ -88,7 +88,7 @@ class Elector:
                 await self._release()
 
     def note_epoch(self, highest: int) -> None:
-        """Learn the highest epoch stored anywhere.
+        """Learn the highest epoch that anybody else has stored anywhere.
 
         Raises:
             LostLeaseError: it is not below the one held: the Lease was made anew, and is acquired again above it.
@@ -96,9 +96,9 @@ class Elector:
         Source: contract R33, P16.
         """
         self._highest_known = max(self._highest_known, highest)
-        if self.fence is not None and highest > self.fence.writer.epoch:
+        if self.fence is not None and highest >= self.fence.writer.epoch:
             raise LostLeaseError(
-                f"epoch {highest} is on record, above {self.fence.writer.epoch}: the Lease was made anew"
+                f"epoch {highest} is on record, not below {self.fence.writer.epoch}: the Lease was made anew"
             )
 
     async def _acquire(self, stop: asyncio.Event) -> Fence | None:
@@ -110,7 +110,8 @@ class Elector:
                     return fence
             except (ClusterError, TimeoutError) as error:
                 log.warning(
-                    "the Lease can't be read or written", extra={"lease": str(self._lease), "error": str(error)}
+                    "the Lease can't be read or written",
+                    extra={"lease": str(self._lease), "error": str(error) or "no answer in time"},
                 )
             await _wait(stop, self._times.retry_seconds)
         return None
@@ -189,7 +190,9 @@ class Elector:
         except (ConflictError, NotFoundError):
             await self._check_holder(fence)
         except (ClusterError, TimeoutError) as error:
-            log.warning("the Lease was not renewed, it is tried again", extra={"error": str(error)})
+            log.warning(
+                "the Lease was not renewed, it is tried again", extra={"error": str(error) or "no answer in time"}
+            )
         else:
             fence.valid_until = begun_at + self._times.renew_deadline_seconds
 
@@ -215,7 +218,7 @@ class Elector:
                 await replace_lease(self._client, self._lease.namespace, self._lease.name, wanted)
             log.info("released the Lease", extra={"lease": str(self._lease)})
         except (ClusterError, TimeoutError) as error:
-            log.warning("the Lease was not released, it expires", extra={"error": str(error)})
+            log.warning("the Lease was not released, it expires", extra={"error": str(error) or "no answer in time"})
 
 
 async def _wait(stop: asyncio.Event, seconds: float) -> None:

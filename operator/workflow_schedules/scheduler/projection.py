@@ -60,7 +60,7 @@ class Projections:
             return None
         now = self._cluster.now()
         due = self._due.get(uid)
-        wanted = now + _delay(snapshot, schedule)
+        wanted = now + _delay(snapshot, schedule, held=self._cluster.cache.log(uid).held)
         if due is None or (due > now and wanted < due and uid not in self._failures):
             due = self._due[uid] = wanted
         if due > now:
@@ -95,38 +95,42 @@ class Projections:
         try:
             answer = await self._cluster.client.patch_schedule_status(schedule.ref.namespace, schedule.ref.name, patch)
             self._cluster.cache.refresh_schedule(answer)
-        except (ConflictError, NotFoundError):
-            return await self._look_again(uid, schedule)
+        except (ConflictError, NotFoundError) as error:
+            return await self._look_again(uid, schedule, error)
         except ClusterError as error:
             return self._try_later(uid, error)
         self._failures.pop(uid, None)
         return None
 
-    async def _look_again(self, uid: str, schedule: Schedule) -> datetime:
+    async def _look_again(self, uid: str, schedule: Schedule, refusal: ClusterError) -> datetime:
         """Somebody edited it, or it is gone: find out, since the watch may have missed that."""
         try:
             await reread_schedule(self._cluster, schedule)
         except ClusterError as error:
             return self._try_later(uid, error)
+        found = self._cluster.cache.schedules.get(uid)
+        if found is not None and found.resource_version == schedule.resource_version:
+            return self._try_later(uid, refusal)
         self._due[uid] = self._cluster.now() + WHEN_BUSY
         return self._due[uid]
 
     def _try_later(self, uid: str, error: ClusterError) -> datetime:
-        if isinstance(error, ForbiddenError) and error.is_fence:
-            pause = WHEN_BUSY
-        else:
-            failures = self._failures.get(uid, 0)
-            pause = timedelta(seconds=pause_seconds(error, failures=failures))
-            self._failures[uid] = failures + 1
+        failures = self._failures.get(uid, 0)
+        self._failures[uid] = failures + 1
+        pause = timedelta(seconds=pause_seconds(error, failures=failures))
+        if not (isinstance(error, ForbiddenError) and error.is_fence and not failures):  # a lag, the first time
             log.warning("a status was not written, it is tried again", extra={"schedule": uid, "error": error.message})
         self._due[uid] = self._cluster.now() + pause
         return self._due[uid]
 
 
-def _delay(snapshot: Snapshot, schedule: Schedule) -> timedelta:
+def _delay(snapshot: Snapshot, schedule: Schedule, *, held: tuple[datetime, ...]) -> timedelta:
     if schedule.status is None or schedule.status.observed_generation != schedule.generation:
         return ACKNOWLEDGE_AFTER
-    return AFTER_ADMISSION if open_runs(snapshot.runs) else AFTER_OUTCOME
+    has_runs = bool(open_runs(snapshot.runs))
+    if held != schedule.status.candidates:  # people want to see what is blocked; what waits for its jitter starts soon
+        return AFTER_OUTCOME if has_runs or not held else AFTER_ADMISSION
+    return AFTER_ADMISSION if has_runs else AFTER_OUTCOME
 
 
 def _says_the_same(wanted: WorkflowScheduleStatus, stored: WorkflowScheduleStatus | None) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from workflow_schedules.api import names
@@ -17,6 +19,7 @@ from workflow_schedules.core.log import FORMAT
 if TYPE_CHECKING:
     from workflow_schedules.cluster.apply import Cluster
     from workflow_schedules.cluster.fence import Fence
+    from workflow_schedules.core.model import Writer
     from workflow_schedules.scheduler.wakeups import WakeUps
 
 log = logging.getLogger(__name__)
@@ -30,13 +33,13 @@ _UNFINISHED = ",".join(
 )
 
 
-async def take_over(cluster: Cluster, wakeups: WakeUps, *, lease: str) -> int:
+async def take_over(cluster: Cluster, wakeups: WakeUps, *, writer: Writer) -> int:
     """Read schedules, definitions and unfinished runs anew, and wake every schedule.
 
     Logs are not read here: each is read before the first decision that may write to it.
 
     Returns:
-        The highest epoch of this Lease that is stored anywhere (R33).
+        The highest epoch of this Lease that anybody else has stored anywhere (R33).
 
     Raises:
         ClusterError: the API server could not be read.
@@ -50,17 +53,19 @@ async def take_over(cluster: Cluster, wakeups: WakeUps, *, lease: str) -> int:
     epochs = [
         schedule.status.fencing_epoch or 0
         for schedule in cluster.cache.schedules.values()
-        if schedule.status is not None and schedule.status.lease in {None, lease}
+        if schedule.status is not None
+        and schedule.status.lease in {None, writer.lease}
+        and schedule.status.writer != writer.identity
     ]
     async for page in cluster.client.list_occurrences(field_selector=_UNFINISHED):
-        epochs.extend(_remember_run(cluster, body, lease) for body in page.items)
+        epochs.extend(_remember_run(cluster, body, writer) for body in page.items)
     wakeups.wake_all(cluster.cache.schedules)
     wakeups.wake_all(cluster.cache.logs)
     log.info("took over", extra={"schedules": len(cluster.cache.schedules), "unfinished": len(cluster.cache.logs)})
     return max(epochs, default=0)
 
 
-def _remember_run(cluster: Cluster, body: wire.Json, lease: str) -> int:
+def _remember_run(cluster: Cluster, body: wire.Json, writer: Writer) -> int:
     try:
         record = wire.record_of(body)
     except wire.NotARecordError as error:
@@ -71,19 +76,33 @@ def _remember_run(cluster: Cluster, body: wire.Json, lease: str) -> int:
     uid = record.spec.schedule_ref.uid
     if uid:
         cluster.cache.log(uid).runs[record.number] = RunMemory(record=record)
-    return (record.spec.fencing_epoch or 0) if record.spec.lease == lease else 0
+    is_others = record.spec.lease == writer.lease and record.spec.writer != writer.identity
+    return (record.spec.fencing_epoch or 0) if is_others else 0
 
 
-async def prove_fence(cluster: Cluster, fence: Fence, namespace: str) -> bool:
-    """Ask the server whether it would refuse an older epoch (P14), with a dry run that writes nothing.
+class FenceProof(StrEnum):
+    """What the server's fence does with writes of the operator."""
 
-    Returns:
-        True when it refused; False when the policy is missing: the other fences still hold, and it is said in the log.
+    HOLDS = "Holds"
+    IS_MISSING = "IsMissing"
+    REFUSES_THE_HOLDER = "RefusesTheHolder"
+
+
+async def prove_fence(cluster: Cluster, fence: Fence, namespace: str) -> FenceProof:
+    """Ask the server what it would do with a write of this epoch, and with one of the epoch before (P14).
+
+    Both are dry runs that write nothing.
 
     Raises:
         ClusterError: the API server could not be asked.
     """
-    writer = fence.writer
+    if await _is_refused(cluster, fence.writer, namespace):
+        return FenceProof.REFUSES_THE_HOLDER
+    older = replace(fence.writer, epoch=fence.writer.epoch - 1)
+    return FenceProof.HOLDS if await _is_refused(cluster, older, namespace) else FenceProof.IS_MISSING
+
+
+async def _is_refused(cluster: Cluster, writer: Writer, namespace: str) -> bool:
     body = {
         "apiVersion": names.API_VERSION,
         "kind": names.KIND_OCCURRENCE,
@@ -99,7 +118,7 @@ async def prove_fence(cluster: Cluster, fence: Fence, namespace: str) -> bool:
             "generation": 1,
             "cause": str(Cause.SCHEDULED),
             "decision": str(Decision.BASELINE),
-            "fencingEpoch": writer.epoch - 1,
+            "fencingEpoch": writer.epoch,
             "writer": writer.identity,
             "lease": writer.lease,
         },
