@@ -7,8 +7,8 @@ import logging
 from typing import TYPE_CHECKING
 
 from workflow_schedules.api.names import LABEL_SCHEDULE_UID
-from workflow_schedules.cluster.apply import Cluster
 from workflow_schedules.cluster.cache import Cache
+from workflow_schedules.cluster.cluster import Cluster
 from workflow_schedules.cluster.methods import JOBS
 from workflow_schedules.cluster.templates import Templates
 from workflow_schedules.cluster.watch import watch

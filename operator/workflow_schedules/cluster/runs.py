@@ -23,7 +23,7 @@ from workflow_schedules.core.zones import UnknownTimeZoneError, load_zone
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from workflow_schedules.cluster.apply import Cluster
+    from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
     from workflow_schedules.cluster.memory import RunMemory
     from workflow_schedules.core.model import ObjectRef, Run, Snapshot, Template

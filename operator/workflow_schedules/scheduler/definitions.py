@@ -11,7 +11,7 @@ from workflow_schedules.api.definition import WorkflowDefinitionStatus
 from workflow_schedules.cluster.errors import ClusterError, ForbiddenError, NotFoundError
 
 if TYPE_CHECKING:
-    from workflow_schedules.cluster.apply import Cluster
+    from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
     from workflow_schedules.core.model import Definition, ObjectRef
 

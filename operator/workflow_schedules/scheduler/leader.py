@@ -15,7 +15,7 @@ from workflow_schedules.scheduler.recovery import FenceProof, prove_fence, take_
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from workflow_schedules.cluster.apply import Cluster
+    from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
     from workflow_schedules.scheduler.sweep import Sweep
     from workflow_schedules.scheduler.wakeups import WakeUps

@@ -15,7 +15,7 @@ from workflow_schedules.scheduler.projection import Projections
 from workflow_schedules.scheduler.reconcile import observe, reconcile
 
 if TYPE_CHECKING:
-    from workflow_schedules.cluster.apply import Cluster
+    from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
     from workflow_schedules.scheduler.wakeups import WakeUps
 

@@ -23,7 +23,7 @@ from workflow_schedules.core.status import project
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from workflow_schedules.cluster.apply import Cluster
+    from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
     from workflow_schedules.core.model import Schedule, Snapshot
 

@@ -14,7 +14,7 @@ from workflow_schedules.core.log import open_runs
 from workflow_schedules.core.runs import REQUEST_LIFE
 
 if TYPE_CHECKING:
-    from workflow_schedules.cluster.apply import Cluster
+    from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
     from workflow_schedules.core.model import Snapshot
     from workflow_schedules.scheduler.projection import Projections

@@ -17,7 +17,7 @@ from workflow_schedules.core.job import labels
 from workflow_schedules.core.log import FORMAT
 
 if TYPE_CHECKING:
-    from workflow_schedules.cluster.apply import Cluster
+    from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
     from workflow_schedules.core.model import Writer
     from workflow_schedules.scheduler.wakeups import WakeUps

@@ -13,7 +13,7 @@ from workflow_schedules.cluster.errors import ClusterError
 from workflow_schedules.cluster.methods import DEFINITIONS, SCHEDULES
 
 if TYPE_CHECKING:
-    from workflow_schedules.cluster.apply import Cluster
+    from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.scheduler.wakeups import WakeUps
 
 log = logging.getLogger(__name__)
