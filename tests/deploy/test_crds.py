@@ -85,6 +85,8 @@ def test_no_default_depends_on_another_field() -> None:
         "WorkflowSchedule.spec.enabled": False,
         "WorkflowSchedule.spec.concurrencyPolicy": "Forbid",
         "WorkflowSchedule.spec.misfirePolicy": "Skip",
+        "WorkflowSchedule.spec.skippedTimePolicy": "NextValid",
+        "WorkflowSchedule.spec.repeatedTimePolicy": "Both",
     }
 
 
