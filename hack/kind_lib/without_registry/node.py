@@ -59,11 +59,13 @@ _STORAGE = {  # kind wants a manifest here; the controller manager provides such
     "provisioner": "kubernetes.io/host-path",
 }
 _FILL_STORE = """
-mount -t proc proc /proc
+mount --bind /dev "$0/dev"
+mount -t proc proc "$0/proc"
+exec chroot "$0" sh -euc '
 containerd >/tmp/containerd.log 2>&1 &
 for _ in $(seq 150); do ctr version >/dev/null 2>&1 && break; sleep 0.2; done
 ctr -n k8s.io images import --all-platforms --no-unpack --digests /images.tar || { cat /tmp/containerd.log; exit 1; }
-kill $! && wait $! || true
+kill $! && wait $! || true'
 """
 
 
@@ -217,8 +219,7 @@ def _set_up_containerd(ctr: Path, root: Path, *, pause: str) -> None:
 def _fill_store(root: Path, images: Path) -> None:
     images.rename(root / "images.tar")
     run_or_stop(
-        "node images",
-        ["unshare", "--mount", "--pid", "--fork", "--kill-child", "chroot", root, "sh", "-euc", _FILL_STORE],
+        "node images", ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-euc", _FILL_STORE, root]
     )
     (root / "images.tar").unlink()
     for folder in ("run", "tmp", "var/cache", "var/log", "var/lib/apt"):
