@@ -17,7 +17,7 @@ from pathlib import Path
 from controlplane_lib import binaries, processes
 from controlplane_lib.console import RemedyError, say, tail
 from controlplane_lib.lock import hold
-from controlplane_lib.paths import REPOSITORY, cache_root, default_name
+from controlplane_lib.paths import cache_root, default_name
 from kind_lib import daemon, images, network
 from kind_lib.docker import has_image, run_long, run_or_stop
 from kind_lib.without_registry.node import node_image
@@ -172,8 +172,6 @@ def install(cluster: KindCluster) -> None:
         RemedyError: it does not get ready.
     """
     for arguments in (
-        ("apply", "-k", str(REPOSITORY / "crds")),
-        ("wait", "--for=condition=Established", "--timeout=30s", "-f", str(REPOSITORY / "crds"), "--recursive=false"),
         ("apply", "-k", str(INSTALL)),
         ("rollout", "status", "deployment/workflow-schedules", "-n", NAMESPACE, "--timeout=180s"),
     ):
