@@ -171,10 +171,11 @@ def install(cluster: KindCluster) -> None:
     Raises:
         RemedyError: it does not get ready.
     """
-    for arguments in (
-        ("apply", "-k", str(INSTALL)),
-        ("rollout", "status", "deployment/workflow-schedules", "-n", NAMESPACE, "--timeout=180s"),
-    ):
+    deployment = ("deployment/workflow-schedules", "-n", NAMESPACE)
+    steps = [("apply", "-k", str(INSTALL)), ("rollout", "status", *deployment, "--timeout=180s")]
+    if cluster.kubectl("get", *deployment, check=False).returncode == 0:
+        steps.insert(1, ("rollout", "restart", *deployment))  # the image's name stays the same when it is built again
+    for arguments in steps:
         done = cluster.kubectl(*arguments, check=False)
         if done.returncode:
             raise RemedyError(

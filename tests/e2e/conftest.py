@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Kubectl = Callable[..., Any]
 
-WORKERS = 1
+WORKERS = 0
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -78,4 +78,5 @@ def _tell(kubectl: Kubectl, namespace: str) -> None:
         ("get", "pods", "-n", NAMESPACE, "-o", "wide"),
         ("logs", "-n", NAMESPACE, "-l", "app.kubernetes.io/name=workflow-schedules", "--tail=20", "--prefix"),
     ):
-        sys.stdout.write(f"$ kubectl {' '.join(arguments)}\n{kubectl(*arguments, check=False).stdout}\n")
+        lines = kubectl(*arguments, check=False).stdout.splitlines()
+        sys.stdout.write("\n".join([f"$ kubectl {' '.join(arguments)}", *(line[:400] for line in lines), ""]))
