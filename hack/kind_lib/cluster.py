@@ -235,7 +235,9 @@ def _configuration(*, workers: int, has_registry: bool) -> dict[str, object]:
         "kind": "KubeletConfiguration",
         "failCgroupV1": False,  # many machines still have nothing newer
     }
-    patches = [kubelet] if has_registry else [kubelet, {"kind": "ClusterConfiguration", "dns": {"disabled": True}}]
+    untainted = {"kind": "InitConfiguration", "nodeRegistration": {"taints": []}}  # Pods may run on every node
+    nameless = {"kind": "ClusterConfiguration", "dns": {"disabled": True}}
+    patches = [kubelet, untainted, *([] if has_registry else [nameless])]
     return {
         "kind": "Cluster",
         "apiVersion": "kind.x-k8s.io/v1alpha4",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Kubectl = Callable[..., Any]
 
-WORKERS = 0
+WORKERS = 1
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

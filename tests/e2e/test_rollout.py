@@ -2,65 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from support.cluster_stories import a_manifest, next_minute, occurrences, until
-from support.kind_cluster import NAMESPACE, a_template, apply
+from support.cluster_stories import next_minute, until
+from support.herd import a_herd, assert_each_ran_once, leader, lease, wait_ready
+from support.kind_cluster import NAMESPACE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     Kubectl = Callable[..., Any]
-
-HERD = 20
-
-
-def a_herd(kubectl: Kubectl, namespace: str, schedule: str) -> None:
-    herd = (
-        a_manifest(f"herd-{n:02d}", schedule=schedule, startingDeadlineSeconds=600, jobTemplate=a_template("true"))
-        for n in range(HERD)
-    )
-    apply(kubectl, namespace, *herd)
-    until(lambda: occurrences(kubectl, namespace), lambda found: len(found) == HERD, seconds=60)
-
-
-def runs(kubectl: Kubectl, namespace: str) -> list[dict[str, Any]]:
-    return [occ for occ in occurrences(kubectl, namespace) if occ["spec"]["decision"] == "Admitted"]
-
-
-def assert_each_ran_once(kubectl: Kubectl, namespace: str) -> list[dict[str, Any]]:
-    found = until(
-        lambda: runs(kubectl, namespace),
-        lambda found: len([occ for occ in found if occ["status"].get("outcome") == "Completed"]) >= HERD,
-        seconds=240,
-    )
-    assert Counter(occ["spec"]["scheduleRef"]["name"] for occ in found) == {f"herd-{n:02d}": 1 for n in range(HERD)}
-    jobs = json.loads(kubectl("get", "jobs", "-n", namespace, "-o", "json").stdout)["items"]
-    assert {job["metadata"]["uid"] for job in jobs} == {occ["status"]["jobUID"] for occ in found}
-    assert len(jobs) == HERD
-    pods = json.loads(kubectl("get", "pods", "-n", namespace, "-o", "json").stdout)["items"]
-    assert len(pods) == HERD
-    return found
-
-
-def lease(kubectl: Kubectl) -> tuple[str, int]:
-    """Holder and epoch of the Lease."""
-    spec = json.loads(kubectl("get", "lease", "workflow-schedules", "-n", NAMESPACE, "-o", "json").stdout)["spec"]
-    return spec.get("holderIdentity", ""), spec.get("leaseTransitions", 0)
-
-
-def leader(kubectl: Kubectl) -> str:
-    """The name of the Pod that holds the Lease."""
-    holder, _ = until(lambda: lease(kubectl), lambda found: found[0] != "", seconds=40)
-    pods = json.loads(kubectl("get", "pods", "-n", NAMESPACE, "-o", "json").stdout)["items"]
-    return next(pod["metadata"]["name"] for pod in pods if holder.startswith(pod["metadata"]["uid"]))
-
-
-def wait_ready(kubectl: Kubectl) -> None:
-    kubectl("rollout", "status", "deployment/workflow-schedules", "-n", NAMESPACE, "--timeout=180s")
 
 
 def test_a_rollout_in_a_busy_minute_loses_and_doubles_nothing(kubectl: Kubectl, namespace: str) -> None:

@@ -65,7 +65,7 @@ def test_each_way_in_which_a_run_can_end(kubectl: Kubectl, namespace: str) -> No
         "reads": ("Completed", "JobComplete"),
         "fails": ("Failed", "BackoffLimitExceeded"),
         "late": ("Exhausted", "DeadlineExceeded"),
-        "deleted": ("Failed", "JobDeleted"),
+        "deleted": ("Failed", "JobMissing"),
     }
     said = kubectl("logs", "-n", namespace, "-l", "workflow-schedules.dev/schedule=reads").stdout
     given, _, schedule = said.strip().rpartition(" ")

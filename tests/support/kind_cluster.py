@@ -15,7 +15,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 if str(REPOSITORY / "hack") not in sys.path:
     sys.path.insert(0, str(REPOSITORY / "hack"))
 
-from kind_lib import cluster, daemon, images, network, runtime  # noqa: E402 - found
+from kind_lib import cluster, daemon, docker, images, network, runtime  # noqa: E402 - found
 from kind_lib.cluster import INSTALL, NAMESPACE, KindCluster  # noqa: E402
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "apply",
     "cluster",
     "daemon",
+    "docker",
     "images",
     "network",
     "runtime",
@@ -35,11 +36,11 @@ __all__ = [
 Json = dict[str, Any]
 
 
-def a_template(script: str, **job: object) -> Json:
+def a_template(script: str, *, pod: Json | None = None, **job: object) -> Json:
     """A Job template that runs a shell script in a real container."""
     container = {"name": "main", "image": images.SHELL, "command": ["sh", "-euc", script]}
-    pod = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": [container]}
-    return {"spec": {"backoffLimit": 0, **job, "template": {"spec": pod}}}
+    spec = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": [container], **(pod or {})}
+    return {"spec": {"backoffLimit": 0, **job, "template": {"spec": spec}}}
 
 
 def apply(kubectl: Callable[..., Any], namespace: str, *bodies: Json) -> str:
