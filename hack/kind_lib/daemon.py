@@ -33,6 +33,7 @@ _PARAMETERS = (
 _START_SECONDS = 60.0
 _NEEDED = {"net_admin": 12, "sys_admin": 21}  # capabilities without which no daemon runs
 _SYSTEM = Path("/proc/sys")
+_children: dict[int, subprocess.Popen[bytes]] = {}  # the daemon, where this very process started it
 
 
 def is_asked_for() -> bool:
@@ -87,6 +88,8 @@ def put_back() -> None:
         until = time.monotonic() + 30
         while processes.is_alive(state["pid"]) and time.monotonic() < until:
             time.sleep(0.1)
+        if child := _children.pop(state["pid"], None):
+            child.poll()
     for name, value in state.get("parameters", {}).items():
         with suppress(OSError):  # not root: it was not us who could change it
             if (_SYSTEM / name).read_text().strip() != value:
@@ -125,6 +128,7 @@ def _start() -> None:
             start_new_session=True,
             cwd="/",
         )
+    _children[daemon.pid] = daemon
     _write(_read() | {"pid": daemon.pid, "started": processes.started_at(daemon.pid)})
     until = time.monotonic() + _START_SECONDS
     while not answers():

@@ -21,12 +21,15 @@ def a_herd(kubectl: Kubectl, namespace: str, schedule: str) -> None:
         for n in range(HERD)
     )
     apply(kubectl, namespace, *herd)
-    until(lambda: occurrences(kubectl, namespace), lambda found: len(found) == HERD, seconds=60)
+    until(lambda: records(kubectl, namespace), lambda found: len(found) == HERD, seconds=60)
+
+
+def records(kubectl: Kubectl, namespace: str) -> list[dict[str, Any]]:
+    return [occ for occ in occurrences(kubectl, namespace) if occ["spec"]["scheduleRef"]["name"].startswith("herd-")]
 
 
 def runs(kubectl: Kubectl, namespace: str) -> list[dict[str, Any]]:
-    admitted = [occ for occ in occurrences(kubectl, namespace) if occ["spec"]["decision"] == "Admitted"]
-    return [occ for occ in admitted if occ["spec"]["scheduleRef"]["name"].startswith("herd-")]
+    return [occ for occ in records(kubectl, namespace) if occ["spec"]["decision"] == "Admitted"]
 
 
 def assert_each_ran_once(kubectl: Kubectl, namespace: str) -> list[dict[str, Any]]:
