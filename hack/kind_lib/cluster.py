@@ -91,14 +91,20 @@ def up(name: str, *, workers: int = 0, may_start_docker: bool = False) -> KindCl
     started = time.monotonic()
     with hold(_lock(name), purpose=f"it is bringing {name} up or down"):
         kind = str(binaries.find_or_make(("kind", "kubectl"))["kind"])
-        daemon.require(may_start=may_start_docker)
-        found = find(name)
-        if found and found.nodes == workers + 1 and name in _existing(kind) and found.answers():
-            say(f"{name}: is up")
-        else:
-            _delete(kind, name)
-            found = _create(kind, name, workers=workers)
-        _finish(found)
+        try:
+            daemon.require(may_start=may_start_docker)
+            found = find(name)
+            if found and found.nodes == workers + 1 and name in _existing(kind) and found.answers():
+                say(f"{name}: is up")
+            else:
+                _delete(kind, name)
+                found = _create(kind, name, workers=workers)
+            _finish(found)
+        except BaseException:
+            if not names():
+                with processes.uninterrupted():
+                    daemon.put_back()
+            raise
     say(f"{name}: ready in {time.monotonic() - started:.0f} s")
     return found
 
@@ -208,6 +214,7 @@ def _create(kind: str, name: str, *, workers: int) -> KindCluster:
     except BaseException:
         with processes.uninterrupted():
             _delete(kind, name)
+            shutil.rmtree(home, ignore_errors=True)
         raise
     cluster = KindCluster(name=name, has_registry=has_registry, nodes=workers + 1)
     (home / "state.json").write_text(json.dumps(asdict(cluster)))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from support.cluster_stories import a_manifest, next_minute, occurrences, until
-from support.herd import a_herd, assert_each_ran_once, leader, lease, wait_ready
+from support.cluster_stories import a_manifest, occurrences, until
+from support.herd import a_herd, ahead, assert_each_ran_once, leader, lease, utc, wait_ready
 from support.kind_cluster import NAMESPACE, a_template, apply, docker
 
 if TYPE_CHECKING:
@@ -59,16 +59,15 @@ def test_a_node_freezes_with_the_leader_and_a_run(kubectl: Kubectl, namespace: s
     move_leader(kubectl, worker)
     holder, epoch = lease(kubectl)
     pod = {"nodeSelector": {"kubernetes.io/hostname": worker}, "tolerations": GONE}
-    lost = a_manifest("lost", schedule="* * * * *", jobTemplate=a_template("sleep 600", pod=pod))
-    apply(kubectl, namespace, lost)
-    job = until(
+    once = utc(ahead(seconds=12))
+    apply(kubectl, namespace, a_manifest("lost", runOnceTime=once, jobTemplate=a_template("sleep 600", pod=pod)))
+    until(
         lambda: kubectl("get", "pods", "-n", namespace, "-o", "jsonpath={.items[*].status.phase}").stdout,
         lambda phases: phases == "Running",
         seconds=100,
     )
-    assert job == "Running"
-    due = next_minute(ahead_seconds=8)
-    a_herd(kubectl, namespace, f"{due.minute} {due.hour} * * *")
+    due = ahead(seconds=20)
+    a_herd(kubectl, namespace, due)
     docker.docker("pause", worker)
     began = time.monotonic()
     after = until(lambda: lease(kubectl), lambda found: found[1] > epoch and found[0] != "", seconds=40)
@@ -79,7 +78,6 @@ def test_a_node_freezes_with_the_leader_and_a_run(kubectl: Kubectl, namespace: s
         lambda found: any(occ["status"].get("outcome") == "Failed" for occ in found),
         seconds=180,
     )
-    kubectl("delete", "wfs", "lost", "-n", namespace, "--wait=false")
     docker.docker("unpause", worker)
     assert_each_ran_once(kubectl, namespace)
     wait_ready(kubectl)

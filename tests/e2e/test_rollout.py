@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from support.cluster_stories import next_minute, until
-from support.herd import a_herd, assert_each_ran_once, leader, lease, wait_ready
+from support.cluster_stories import until
+from support.herd import a_herd, ahead, assert_each_ran_once, leader, lease, utc, wait_ready
 from support.kind_cluster import NAMESPACE
 
 if TYPE_CHECKING:
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 def test_a_rollout_in_a_busy_minute_loses_and_doubles_nothing(kubectl: Kubectl, namespace: str) -> None:
     """R8, R34, R35: the herd is due while one Pod after the other is replaced."""
-    due = next_minute(ahead_seconds=12)
-    a_herd(kubectl, namespace, f"{due.minute} {due.hour} * * *")
+    due = ahead(seconds=20)
+    a_herd(kubectl, namespace, due)
     while time.time() < due.timestamp() - 1:
         time.sleep(0.2)
     kubectl("rollout", "restart", "deployment/workflow-schedules", "-n", NAMESPACE)
     wait_ready(kubectl)
     found = assert_each_ran_once(kubectl, namespace)
-    assert {occ["spec"]["scheduledTime"] for occ in found} == {f"{due:%Y-%m-%dT%H:%M:%SZ}"}
+    assert {occ["spec"]["scheduledTime"] for occ in found} == {utc(due)}
 
 
 def test_the_standby_takes_over_when_the_leaders_pod_is_killed(kubectl: Kubectl, namespace: str) -> None:
@@ -32,8 +32,8 @@ def test_the_standby_takes_over_when_the_leaders_pod_is_killed(kubectl: Kubectl,
     wait_ready(kubectl)
     killed = leader(kubectl)
     holder, epoch = lease(kubectl)
-    due = next_minute(ahead_seconds=8)
-    a_herd(kubectl, namespace, f"{due.minute} {due.hour} * * *")
+    due = ahead(seconds=20)
+    a_herd(kubectl, namespace, due)
     while time.time() < due.timestamp() - 0.5:
         time.sleep(0.1)
     kubectl("delete", "pod", killed, "-n", NAMESPACE, "--grace-period=0", "--force")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from support.cluster_stories import a_manifest, manifests, occurrences, until
+from support.herd import ahead, utc
 from support.kind_cluster import INSTALL, NAMESPACE, a_template, apply
 
 if TYPE_CHECKING:
@@ -16,14 +16,10 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
 
 
-def soon(*, seconds: float = 12) -> str:
-    return f"{datetime.now(UTC) + timedelta(seconds=seconds):%Y-%m-%dT%H:%M:%SZ}"
-
-
 def a_run(name: str, script: str, *, input: Json | None = None, **job: object) -> Json:  # noqa: A002 - the field's name
     """A schedule that runs once, soon."""
     more = {} if input is None else {"input": input}
-    return a_manifest(name, runOnceTime=soon(), jobTemplate=a_template(script, **job), **more)
+    return a_manifest(name, runOnceTime=utc(ahead(seconds=12)), jobTemplate=a_template(script, **job), **more)
 
 
 def the_run(kubectl: Kubectl, namespace: str, schedule: str) -> Json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from support.cluster_stories import a_manifest, occurrences, until
@@ -15,11 +16,19 @@ Kubectl = Callable[..., Any]
 HERD = 20
 
 
-def a_herd(kubectl: Kubectl, namespace: str, schedule: str) -> None:
-    herd = (
-        a_manifest(f"herd-{n:02d}", schedule=schedule, startingDeadlineSeconds=600, jobTemplate=a_template("true"))
-        for n in range(HERD)
-    )
+def ahead(*, seconds: float) -> datetime:
+    """A time soon, in whole seconds."""
+    return datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=seconds)
+
+
+def utc(at: datetime) -> str:
+    return f"{at:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def a_herd(kubectl: Kubectl, namespace: str, due: datetime) -> None:
+    """Schedules that are all due at that time, each with its Baseline on record."""
+    once = {"runOnceTime": utc(due), "startingDeadlineSeconds": 600, "jobTemplate": a_template("true")}
+    herd = (a_manifest(f"herd-{n:02d}", **once) for n in range(HERD))
     apply(kubectl, namespace, *herd)
     until(lambda: records(kubectl, namespace), lambda found: len(found) == HERD, seconds=60)
 
