@@ -1,4 +1,4 @@
-"""The seven programs of a control plane and where they come from.
+"""The programs of a control plane, and of the nodes of a kind cluster, and where they come from.
 
 `KUBEBUILDER_ASSETS` first, then the cache; what is missing there is downloaded where that works, else built.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 from controlplane_lib import builds, downloads
 from controlplane_lib.console import RemedyError, say
 from controlplane_lib.lock import hold
-from controlplane_lib.paths import binaries_dir
+from controlplane_lib.paths import TOOLS, binaries_dir
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +21,8 @@ class Program:
     name: str
     package: str
     module: str
+    workspace: Path = TOOLS  # whose go.mod pins it
+    tags: str = ""
 
 
 def _kubernetes(name: str) -> Program:
@@ -40,6 +42,30 @@ PROGRAMS = (
     _kwok("kwok"),
     _kwok("kwokctl"),
 )
+
+_CONTAINERD = "github.com/containerd/containerd/v2"
+
+
+def _containerd(name: str) -> Program:
+    # a module of its own: containerd wants newer libraries than Kubernetes
+    return Program(
+        name=name,
+        package=f"{_CONTAINERD}/cmd/{name}",
+        module=_CONTAINERD,
+        workspace=TOOLS / "containerd",
+        tags="no_aufs,no_btrfs,no_devmapper,no_zfs",
+    )
+
+
+KIND = Program(name="kind", package="sigs.k8s.io/kind", module="sigs.k8s.io/kind")
+NODE_PROGRAMS = (
+    _kubernetes("kubeadm"),
+    _kubernetes("kubelet"),
+    _kubernetes("kube-proxy"),
+    _containerd("containerd"),
+    _containerd("containerd-shim-runc-v2"),
+    _containerd("ctr"),
+)
 _ASSETS = ("etcd", "kube-apiserver", "kubectl")
 
 
@@ -51,9 +77,10 @@ def find_or_make(names: tuple[str, ...] = tuple(program.name for program in PROG
     """
     given = _given()
     folder = binaries_dir()
-    wanted = [program for program in PROGRAMS if program.name in names and program.name not in given]
+    known = (*PROGRAMS, KIND, *NODE_PROGRAMS)
+    wanted = [program for program in known if program.name in names and program.name not in given]
     if _missing(wanted, folder):
-        with hold(folder.parent / "lock", purpose="it is making the programs of the control plane"):
+        with hold(folder.parent / "lock", purpose="it is making the same programs"):
             _make(wanted, folder)
     return given | {program.name: folder / program.name for program in wanted}
 

@@ -1,20 +1,20 @@
-"""Build the programs from the Go module hack/tools: one after the other, each seen while it builds."""
+"""Build the programs from the Go modules in hack/tools: one after the other, each seen while it builds."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from controlplane_lib import toolchain
 from controlplane_lib.console import RemedyError, say, tail
-from controlplane_lib.paths import TOOLS, module_version
+from controlplane_lib.paths import module_version
 from controlplane_lib.processes import run_group
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from controlplane_lib.binaries import Program
 
@@ -42,12 +42,12 @@ def build(programs: Sequence[Program], *, into: Path) -> None:
 def _build_one(go: str, program: Program, *, into: Path, label: str) -> None:
     scratch = into / f".{program.name}.{os.getpid()}"
     scratch.mkdir()
-    log = scratch / "log"
+    log, output = scratch / "log", str(scratch / program.name)
     settings = {"CGO_ENABLED": "0", "GOFLAGS": "", "GOTMPDIR": str(scratch), "GOTOOLCHAIN": "local", "GOWORK": "off"}
     try:
         code = run_group(
-            [go, "build", "-trimpath", "-ldflags", _ldflags(), "-o", str(scratch / program.name), program.package],
-            cwd=TOOLS,
+            [go, "build", "-trimpath", "-tags", program.tags, "-ldflags", _ldflags(), "-o", output, program.package],
+            cwd=program.workspace,
             log=log,
             env=os.environ | settings,
             tick=lambda seconds: say(f"{label}: still building, {seconds:.0f} s"),
@@ -57,7 +57,7 @@ def _build_one(go: str, program: Program, *, into: Path, label: str) -> None:
                 f"{program.name} did not build; the compiler's last words:\n{tail(log.read_text(errors='replace'))}",
                 remedy="free disk or memory if it says so, then run the same command again: it goes on from here",
             )
-        (scratch / program.name).rename(into / program.name)
+        Path(output).rename(into / program.name)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 

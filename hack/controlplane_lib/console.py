@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+_speaker = "controlplane"
+
 
 class RemedyError(Exception):
     """Something that a person has to act on; `remedy` is the next command to run or the next thing to do."""
@@ -13,8 +15,14 @@ class RemedyError(Exception):
         self.remedy = remedy
 
 
+def speak_as(name: str) -> None:
+    """Put the name of another verb before what is said from here on."""
+    global _speaker  # noqa: PLW0603 - one process is one verb
+    _speaker = name
+
+
 def say(message: str) -> None:
-    print(f"controlplane: {message}", file=sys.stderr, flush=True)
+    print(f"{_speaker}: {message}", file=sys.stderr, flush=True)
 
 
 def tail(text: str, *, lines: int = 15) -> str:

@@ -48,7 +48,7 @@ def download(
 
 
 def _fetch(program: Program, processor: str, *, kubernetes: str, releases: str) -> bytes:
-    version = module_version(program.module)
+    version = module_version(program.module, tools=program.workspace)
     match program.module:
         case "k8s.io/kubernetes":
             address = f"{kubernetes}/{version}/bin/linux/{processor}/{program.name}"
@@ -64,6 +64,9 @@ def _fetch(program: Program, processor: str, *, kubernetes: str, releases: str) 
                 member = unpacked.extractfile(f"{archive}/etcd")
                 assert member, "etcd's archive has a folder where its program should be"
                 return member.read()
+        case "sigs.k8s.io/kind":
+            address = f"{releases}/kubernetes-sigs/kind/releases/download/{version}/kind-linux-{processor}"
+            return _checked(_get(address), _get(f"{address}.sha256sum").decode().split()[0])
         case "sigs.k8s.io/kwok":  # publishes no checksums
             return _get(f"{releases}/kubernetes-sigs/kwok/releases/download/{version}/{program.name}-linux-{processor}")
     raise ValueError(f"nobody publishes {program.name}")

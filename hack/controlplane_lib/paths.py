@@ -37,8 +37,9 @@ def module_version(module: str, *, tools: Path = TOOLS) -> str:
 
 
 def tools_key(*, tools: Path = TOOLS) -> str:
-    """Names one set of programs: Kubernetes version, platform and everything that the module pins."""
-    pins = hashlib.sha256((tools / "go.mod").read_bytes() + (tools / "go.sum").read_bytes()).hexdigest()[:12]
+    """Names one set of programs: Kubernetes version, platform and everything that the modules pin."""
+    files = sorted(path for name in ("go.mod", "go.sum") for path in tools.rglob(name))
+    pins = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
     return "-".join((module_version("k8s.io/kubernetes", tools=tools), *target(), pins))
 
 

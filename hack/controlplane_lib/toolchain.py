@@ -32,14 +32,13 @@ def _machines_own() -> Path | None:
     have = _version(Path(found))
     if have >= _wanted():
         return Path(found)
-    say(f"Go {'.'.join(map(str, have)) or '(unknown)'} is too old for hack/tools/go.mod; using the wheel's")
+    say(f"Go {'.'.join(map(str, have)) or '(unknown)'} is too old for hack/tools; using the wheel's")
     return None
 
 
 def _wanted() -> tuple[int, ...]:
-    found = re.search(r"^go (\d+)\.(\d+)", (TOOLS / "go.mod").read_text(), re.MULTILINE)
-    assert found, "hack/tools/go.mod has no go line"
-    return tuple(map(int, found.groups()))
+    lines = (re.search(r"^go (\d+)\.(\d+)\.(\d+)", path.read_text(), re.MULTILINE) for path in TOOLS.rglob("go.mod"))
+    return max(tuple(map(int, found.groups())) for found in lines if found)
 
 
 def _version(command: Path) -> tuple[int, ...]:
@@ -51,8 +50,8 @@ def _version(command: Path) -> tuple[int, ...]:
         cwd="/",
         env=os.environ | {"GOTOOLCHAIN": "local"},
     )
-    found = re.match(r"go(\d+)\.(\d+)", asked.stdout)
-    return tuple(map(int, found.groups())) if found else ()
+    found = re.match(r"go(\d+)\.(\d+)(?:\.(\d+))?", asked.stdout)
+    return tuple(map(int, found.groups("0"))) if found else ()
 
 
 def _from_wheel() -> Path:

@@ -68,6 +68,7 @@ def clone(tmp_path: Path) -> Path:
     for stub, says in {
         "hack/setup": "",
         "hack/controlplane": 'echo "controlplane $*" >&2',
+        "hack/kind": 'echo "kind $*" >&2',
         ".venv/bin/python": 'echo "$*"',
     }.items():
         (root / stub).write_text(f"#!/bin/sh\n{says}\n")
@@ -103,6 +104,12 @@ def test_a_tier_that_does_not_exist_is_said_so(clone: Path) -> None:
 )
 def test_programs_are_made_before_the_tests_that_need_them(clone: Path, tiers: str, want: str) -> None:
     assert run(clone / "hack" / "test", *tiers.split()).stderr == want
+
+
+def test_images_are_made_before_the_tests_that_need_them(clone: Path) -> None:
+    (clone / "tests" / "e2e").mkdir()
+    assert run(clone / "hack" / "test", "e2e").stderr == "kind prepare\n"
+    assert run(clone / "hack" / "test").stderr == "controlplane binaries\n"  # e2e is run when it is asked for
 
 
 def test_env_of_what_is_not_up_says_what_to_run() -> None:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import kopf
 
 from workflow_schedules.api.names import GROUP, PLURAL_DEFINITION, PLURAL_SCHEDULE, VERSION
+from workflow_schedules.cluster.connection import from_environment
 
 if TYPE_CHECKING:
     from workflow_schedules.handlers.feed import Feed
@@ -38,8 +41,11 @@ async def definition_changed(type: str | None, body: kopf.Body, memo: Any, **_: 
 
 @kopf.on.login(registry=registry)
 def login(**kwargs: Any) -> kopf.ConnectionInfo | None:  # noqa: ANN401
-    """Use the Pod's service account, or KUBECONFIG."""
-    return kopf.login_with_service_account(**kwargs) or kopf.login_with_kubeconfig(**kwargs)
+    """Use KUBECONFIG, or the Pod's service account; by address, for the names of a cluster are one more thing to fail."""
+    if os.environ.get("KUBECONFIG"):
+        return kopf.login_with_kubeconfig(**kwargs)
+    account = kopf.login_with_service_account(**kwargs)
+    return replace(account, server=from_environment(os.environ).server) if account else None
 
 
 @kopf.on.startup(registry=registry)
@@ -88,6 +94,8 @@ class Watches:
             registry=registry,
             memo=kopf.Memo(feed=self._feed),
             standalone=True,
+            # without one kopf asks for the user's name, and the image's user has none
+            identity="watches",  # type: ignore[arg-type]  # kopf does not export its type of it
             clusterwide=True,
             stop_flag=self._stop,
         )
