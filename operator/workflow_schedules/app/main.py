@@ -64,7 +64,7 @@ async def run(settings: Settings, connection: Connection) -> None:
 async def _serve(operator: Operator, settings: Settings, stop: asyncio.Event) -> None:
     watches = Watches(operator.feed)
     probes = Probes(
-        healthy=lambda: None if watches.is_alive else "the watches have ended",
+        healthy=lambda: watches.problem,
         ready=lambda: operator.unready_reason,
     )
     try:

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import os
 import threading
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 RESTART_SECONDS = 2.0
+FAILURES_TOO_MANY = 5
+WATCHED_WELL_SECONDS = 60.0
 registry = kopf.OperatorRegistry()
 
 
@@ -66,12 +69,16 @@ class Watches:
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
         self._stop = threading.Event()
+        self._failures = 0
+        self._last_error = ""
         self._thread = threading.Thread(target=self._run, name="watches", daemon=True)
 
     @property
-    def is_alive(self) -> bool:
-        """Tell whether the thread runs."""
-        return self._thread.is_alive()
+    def problem(self) -> str | None:
+        """Return why nothing is watched, or None; a watch that fails now and then is started again and is none."""
+        if not self._thread.is_alive():
+            return "the watches have ended"
+        return f"the watches fail again and again: {self._last_error}" if self._failures >= FAILURES_TOO_MANY else None
 
     def start(self) -> None:
         """Start watching."""
@@ -83,10 +90,17 @@ class Watches:
 
     def _run(self) -> None:
         while not self._stop.is_set():
+            began_at = time.monotonic()
+            error: Exception | None = None
             try:
                 asyncio.run(self._watch())
-            except Exception:
+            except Exception as raised:
                 log.exception("the watches ended, they are started again")
+                error = raised
+            if time.monotonic() - began_at > WATCHED_WELL_SECONDS:
+                self._failures = 0
+            self._failures += 1
+            self._last_error = repr(error) if error else "they ended by themselves"
             self._stop.wait(RESTART_SECONDS)
 
     async def _watch(self) -> None:
