@@ -59,13 +59,8 @@ class Operator:
         )
 
     @property
-    def is_ready(self) -> bool:
-        """Tell whether it knows enough to take over, and can write where it leads."""
-        return self.unready_reason is None
-
-    @property
     def unready_reason(self) -> str | None:
-        """Return why it is not ready, or None."""
+        """Return why it knows too little to take over, or can't write where it leads; None when it is ready."""
         if not self.feed.has_jobs:
             return "the Jobs have not been listed yet"
         return self._leader.fence_problem if self.is_leading else None

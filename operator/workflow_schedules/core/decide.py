@@ -264,7 +264,7 @@ def _decide_due(snapshot: Snapshot, schedule: Schedule, accepted: Accepted, now:
     misfire, overlap = Misfire.of(accepted.spec), Overlap.of(accepted.spec)
     consumed = log.watermark(snapshot) or first_watermark(snapshot, now=now)
     slots = free_slots(overlap, active_runs=len(log.open_runs(snapshot.runs)))
-    jitter = Jitter(uid=schedule.uid, max_seconds=accepted.spec.max_jitter_seconds or 0)
+    jitter = Jitter.of(schedule.uid, accepted.spec)
     judgement = judge_due(accepted.trigger, misfire, after=consumed, now=now, free_slots=slots, jitter=jitter)
     waiting = tuple(at for at in (judgement.candidate, judgement.spread) if at is not None)
     if judgement.verdict is not None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from workflow_schedules.core.due_times import next_due_time
 
 if TYPE_CHECKING:
+    from workflow_schedules.api.schedule import WorkflowScheduleSpec
     from workflow_schedules.core.triggers import Trigger
 
 
@@ -24,6 +25,11 @@ class Jitter:
 
     uid: str
     max_seconds: int
+
+    @classmethod
+    def of(cls, uid: str, spec: WorkflowScheduleSpec) -> Jitter:
+        """Read the spread from a spec; unset, there is none."""
+        return cls(uid=uid, max_seconds=spec.max_jitter_seconds or 0)
 
     def start_of(self, instant: datetime, trigger: Trigger) -> datetime:
         """Return when the occurrence of an instant may start: always before half the gap to the next instant.

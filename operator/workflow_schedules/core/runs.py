@@ -53,8 +53,7 @@ def start_deadline(snapshot: Snapshot, run: Run) -> datetime:
         return run.record.created_at + UNBOUNDED_START
     verdict = accept(schedule)
     if isinstance(verdict, Accepted):
-        jitter = Jitter(uid=schedule.uid, max_seconds=schedule.spec.max_jitter_seconds or 0)
-        instant = jitter.start_of(instant, verdict.trigger)
+        instant = Jitter.of(schedule.uid, verdict.spec).start_of(instant, verdict.trigger)
     return instant + deadline
 
 
