@@ -14,7 +14,7 @@ from workflow_schedules.cluster.errors import (
     InvalidError,
     error_of_status,
 )
-from workflow_schedules.cluster.methods import OCCURRENCES
+from workflow_schedules.cluster.methods import JOBS, OCCURRENCES
 
 
 async def _names(world: World, **selectors: str) -> list[str]:
@@ -81,7 +81,7 @@ async def pages_of_a_list_show_one_instant(world: World) -> None:
 async def items_of_built_in_kinds_do_not_say_their_kind(world: World) -> None:
     await world.client.create_job(world.namespace, world.job())
     await world.client.create_occurrence(world.namespace, world.record())
-    jobs, _ = await world.client.list_jobs(namespace=world.namespace)
+    jobs, _ = await world.client.list_all(JOBS, namespace=world.namespace)
     records = [page async for page in world.client.list_occurrences(namespace=world.namespace)]
 
     assert "kind" not in jobs[0]

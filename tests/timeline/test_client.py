@@ -14,7 +14,7 @@ from support.api_server import FakeApiServer, Fault
 from support.virtual_loop import DeadlockError, VirtualClock, run_virtual
 from workflow_schedules.cluster.client import METHODS, Client
 from workflow_schedules.cluster.errors import ClusterError, InvalidError, ThrottledError, UnansweredError
-from workflow_schedules.cluster.methods import JOBS, Method, require
+from workflow_schedules.cluster.methods import JOBS, SCHEDULES, Method, require
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 Story = Callable[[FakeApiServer, World], Awaitable[None]]
@@ -115,7 +115,7 @@ def test_the_time_of_the_server_is_never_ahead_and_survives_its_jumps() -> None:
         await asyncio.sleep(0.9)
         for jump in (timedelta(), timedelta(minutes=5), timedelta(minutes=-7)):
             clock.jump(jump)
-            await client.list_schedules()
+            await client.list_all(SCHEDULES)
             await asyncio.sleep(1.3)
             now = client.server_now(clock.monotonic())
             assert now is not None
@@ -137,7 +137,7 @@ def test_the_lease_has_its_own_way() -> None:
     async def story(server: FakeApiServer, _world: World) -> None:
         client = Client(server.transport("work"), lease_transport=server.transport("lease"))
         await client.create_lease("ns", {"metadata": {"name": "l"}, "spec": {}})
-        await client.list_schedules()
+        await client.list_all(SCHEDULES)
         assert [(entry.client, entry.method) for entry in server.log] == [("lease", "POST"), ("work", "GET")]
 
     play(story)

@@ -118,12 +118,6 @@ class Client:
         """Read a Job."""
         return await self._send("get", JOBS, namespace, name)
 
-    async def list_jobs(
-        self, *, namespace: str | None = None, label_selector: str | None = None
-    ) -> tuple[list[Json], str]:
-        """List Jobs, and the resourceVersion to watch from."""
-        return await self.list_all(JOBS, namespace=namespace, label_selector=label_selector)
-
     async def delete_job(self, namespace: str, name: str, *, uid: str, propagation: str = "Background") -> None:
         """Delete the Job with this UID and, as ``propagation`` says, its pods."""
         await self._delete(JOBS, namespace, name, uid=uid, propagation=propagation)
@@ -134,10 +128,6 @@ class Client:
         """Read a schedule."""
         return await self._send("get", SCHEDULES, namespace, name)
 
-    async def list_schedules(self, *, namespace: str | None = None) -> tuple[list[Json], str]:
-        """List schedules, and the resourceVersion to watch from."""
-        return await self.list_all(SCHEDULES, namespace=namespace)
-
     async def patch_schedule_status(self, namespace: str, name: str, patch: Json | bytes) -> Json:
         """Merge-patch a schedule's status."""
         return await self._patch(SCHEDULES.status, namespace, name, patch)
@@ -145,10 +135,6 @@ class Client:
     async def get_definition(self, namespace: str, name: str) -> Json:
         """Read a definition."""
         return await self._send("get", DEFINITIONS, namespace, name)
-
-    async def list_definitions(self, *, namespace: str | None = None) -> tuple[list[Json], str]:
-        """List definitions, and the resourceVersion to watch from."""
-        return await self.list_all(DEFINITIONS, namespace=namespace)
 
     async def patch_definition_status(self, namespace: str, name: str, patch: Json | bytes) -> Json:
         """Merge-patch a definition's status."""
