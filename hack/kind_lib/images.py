@@ -14,8 +14,11 @@ SHELL = "localhost/workflow-schedules/shell:1"  # has sh, echo and sleep
 _PUBLIC_SHELL = "busybox:1.37"
 
 
-def build_operator(*, has_registry: bool) -> str:
+def build_operator(*, has_registry: bool, tag: str = OPERATOR, is_fresh: bool = False) -> str:
     """Build the operator's image from this clone.
+
+    Args:
+        is_fresh: take nothing from an earlier build.
 
     Raises:
         RemedyError: the build failed, with its last words.
@@ -30,14 +33,15 @@ def build_operator(*, has_registry: bool) -> str:
             "--file",
             REPOSITORY / "operator" / "Dockerfile",
             "--tag",
-            OPERATOR,
+            tag,
+            *(["--no-cache"] if is_fresh else []),
             *(part for name, value in arguments.items() for part in ("--build-arg", f"{name}={value}")),
             REPOSITORY,
         ],
         # the classic builder needs no plugin, which such a machine's Docker may lack
         environment={} if has_registry else {"DOCKER_BUILDKIT": os.environ.get("DOCKER_BUILDKIT", "0")},
     )
-    return OPERATOR
+    return tag
 
 
 def get_shell(*, has_registry: bool) -> str:

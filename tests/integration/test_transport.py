@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
@@ -164,6 +165,14 @@ def test_without_a_pod_or_a_kubeconfig_it_says_what_to_set(tmp_path: Path) -> No
         from_environment({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, service_account=tmp_path)
     with pytest.raises(NoConnectionError, match="missing"):
         from_environment({"KUBECONFIG": str(tmp_path / "missing")})
+
+
+def test_without_the_package_that_reads_kubeconfigs_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "kubernetes"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "kubernetes", None)
+    with pytest.raises(NoConnectionError, match=r"pip install 'workflow-schedules\[kubeconfig\]'"):
+        from_environment({"KUBECONFIG": "anything"})
 
 
 def test_a_pod_uses_its_service_account(tmp_path: Path) -> None:

@@ -119,10 +119,13 @@ def from_kubeconfig(path: str, *, context: str | None = None) -> Connection:
     Raises:
         NoConnectionError: it is missing or broken, or names no server.
     """
-    # Imported here: it costs more than a second and 40 MiB, and a Pod never needs it.
-    from kubernetes.config import kube_config  # noqa: PLC0415
-    from kubernetes.config.config_exception import ConfigException  # noqa: PLC0415
-
+    # Imported here: it costs more than a second and 40 MiB, and a Pod never needs it (its image does not hold it).
+    try:
+        from kubernetes.config import kube_config  # noqa: PLC0415
+        from kubernetes.config.config_exception import ConfigException  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        message = f"cannot read the kubeconfig {path}: kubernetes is not installed: pip install 'workflow-schedules[kubeconfig]'"
+        raise NoConnectionError(message) from error
     try:
         settings = _Loaded()
         kube_config.load_kube_config(  # type: ignore[no-untyped-call]
