@@ -81,12 +81,17 @@ def test_no_default_depends_on_another_field() -> None:
     }
     assert defaults == {
         "WorkflowDefinition.spec.enabled": True,
+        "WorkflowDefinition.spec.onDisable": "DisableSchedules",
         "WorkflowSchedule.spec.timeZone": "UTC",
         "WorkflowSchedule.spec.enabled": False,
         "WorkflowSchedule.spec.concurrencyPolicy": "Forbid",
         "WorkflowSchedule.spec.misfirePolicy": "Skip",
         "WorkflowSchedule.spec.skippedTimePolicy": "NextValid",
         "WorkflowSchedule.spec.repeatedTimePolicy": "Both",
+        "WorkflowSchedule.spec.deletionPolicy": "Retain",
+        "WorkflowSchedule.spec.successfulJobsHistoryLimit": 3,
+        "WorkflowSchedule.spec.failedJobsHistoryLimit": 1,
+        "WorkflowSchedule.spec.occurrenceHistoryLimit": 100,
     }
 
 

@@ -157,6 +157,7 @@ RECORD: dict[str, Any] = {
     "previousUID": "p",
     "cause": "Scheduled",
     "scheduledTime": "2026-08-27T12:00:00Z",
+    "input": {"region": "eu"},
     "decision": "Coalesced",
     "reason": "Late",
     "message": "m",
@@ -172,6 +173,7 @@ RECORD: dict[str, Any] = {
     "consumedThroughTime": "2026-08-27T12:00:00Z",
     "open": [1, 2],
     "waiting": ["2026-08-27T12:00:00Z"],
+    "replaces": 2,
     "totals": {
         "admitted": 1,
         "completed": 2,
@@ -202,6 +204,10 @@ RECORD_STATUS: dict[str, Any] = {
     "conditions": [],
     "fencingEpoch": 8,
     "writer": "w",
+    "scheduleUID": "u",
+    "revision": 2,
+    "templateHash": "t",
+    "inputJSON": "{}",
 }
 
 SCHEDULE_STATUS: dict[str, Any] = {

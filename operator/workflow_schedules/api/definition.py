@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated, Any
 
 from workflow_schedules.api.common import Condition, Model
 from workflow_schedules.api.facets import Wire
+
+
+class OnDisable(StrEnum):
+    """What switching a definition off does to its schedules."""
+
+    DISABLE_SCHEDULES = "DisableSchedules"
+    HOLD_SCHEDULES = "HoldSchedules"
 
 
 class WorkflowDefinitionSpec(Model):
@@ -14,6 +22,19 @@ class WorkflowDefinitionSpec(Model):
     enabled: Annotated[bool, Wire("While false, no schedule of this definition starts a run.", has_default=True)] = True
     description: Annotated[str | None, Wire("For people.", max_length=1024)] = None
     job_template: Annotated[dict[str, Any], Wire("The Job to run, exactly as in CronJob. Not checked here.")]
+    input_schema: Annotated[
+        dict[str, Any] | None, Wire("JSON Schema (2020-12) of the input, at most 64 KiB. Not checked here.")
+    ] = None
+    max_active_runs: Annotated[
+        int | None, Wire("Unfinished scheduled runs of all its schedules at once.", minimum=1)
+    ] = None
+    on_disable: Annotated[
+        OnDisable,
+        Wire(
+            "Off, DisableSchedules disables its schedules for good; HoldSchedules holds them until it is on again.",
+            has_default=True,
+        ),
+    ] = OnDisable.DISABLE_SCHEDULES
 
 
 class WorkflowDefinitionStatus(Model):

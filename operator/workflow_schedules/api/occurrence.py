@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 from workflow_schedules.api.common import MAX_MESSAGE_LENGTH, MAX_REASON_LENGTH, Condition, Model, UtcTime
 from workflow_schedules.api.facets import Wire
@@ -86,6 +86,9 @@ class ScheduleOccurrenceSpec(Model):
     previous_uid: Annotated[str | None, Wire("UID of the record before.", max_length=64)] = None
     cause: Annotated[Cause, Wire("Scheduled (a record of the log), Manual or Backfill (requests).")]
     scheduled_time: Annotated[UtcTime | None, Wire("Nominal instant.")] = None
+    input: Annotated[
+        dict[str, Any] | None, Wire("Requests only: input in place of the schedule's, a JSON object of at most 32 KiB.")
+    ] = None
     decision: Annotated[Decision | None, Wire("What was decided.")] = None
     reason: Annotated[str | None, Wire("Why, CamelCase.", max_length=MAX_REASON_LENGTH)] = None
     message: Annotated[str | None, Wire("Why, for people.", max_length=MAX_MESSAGE_LENGTH)] = None
@@ -101,6 +104,7 @@ class ScheduleOccurrenceSpec(Model):
     consumed_through_time: Annotated[UtcTime | None, Wire("Watermark after this record.")] = None
     open: Annotated[tuple[int, ...], Wire("Numbers of the runs unfinished when this was decided.", max_items=128)] = ()
     waiting: Annotated[tuple[UtcTime, ...], Wire("Instants that still wait.", max_items=100)] = ()
+    replaces: Annotated[int | None, Wire("Number of the run that ends for this one.", minimum=0)] = None
     totals: Annotated[Totals | None, Wire("Counts up to and including this record.")] = None
     fencing_epoch: Annotated[int | None, Wire("Epoch of the writer.", minimum=0)] = None
     writer: Annotated[str | None, Wire("Lease holder that wrote this.", max_length=253)] = None
@@ -130,3 +134,11 @@ class ScheduleOccurrenceStatus(Model):
     conditions: Annotated[tuple[Condition, ...], Wire("Conditions.", max_items=16, map_key="type")] = ()
     fencing_epoch: Annotated[int | None, Wire("Epoch of the writer.", minimum=0)] = None
     writer: Annotated[str | None, Wire("Lease holder that wrote this.", max_length=253)] = None
+    schedule_uid: Annotated[
+        str | None, Wire("Requests only: UID of the schedule that it was resolved with.", max_length=64)
+    ] = None
+    revision: Annotated[int | None, Wire("Requests only: revision of the schedule.", minimum=0)] = None
+    template_hash: Annotated[str | None, Wire("Requests only: name of the pinned template.", max_length=253)] = None
+    input_json: Annotated[
+        str | None, Wire("Requests only: resolved input, JSON.", max_length=MAX_INPUT_JSON_LENGTH)
+    ] = None

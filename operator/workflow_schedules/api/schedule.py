@@ -34,6 +34,7 @@ class ConcurrencyPolicy(StrEnum):
 
     FORBID = "Forbid"
     ALLOW = "Allow"
+    REPLACE = "Replace"
 
 
 class MisfirePolicy(StrEnum):
@@ -41,6 +42,25 @@ class MisfirePolicy(StrEnum):
 
     SKIP = "Skip"
     LATEST = "Latest"
+    ALL = "All"
+
+
+class DeletionPolicy(StrEnum):
+    """What happens to runs and records when their schedule is deleted."""
+
+    RETAIN = "Retain"
+    DELETE = "Delete"
+
+
+class OccurrenceField(StrEnum):
+    """What of an occurrence an input key can be bound to."""
+
+    SCHEDULED_TIME = "scheduledTime"
+    NAME = "name"
+    SCHEDULE_NAME = "scheduleName"
+    REVISION = "revision"
+    CAUSE = "cause"
+    LAST_SUCCESSFUL_TIME = "lastSuccessfulTime"
 
 
 class SkippedTimePolicy(StrEnum):
@@ -72,6 +92,20 @@ class WorkflowRef(Model):
     """The parent definition, in the same namespace."""
 
     name: Annotated[str, Wire("Name of the WorkflowDefinition.", min_length=1, max_length=253)]
+
+
+class Pause(Model):
+    """The runtime hold of whoever is on call: present means paused."""
+
+    reason: Annotated[str | None, Wire("Why, for people.", max_length=1024)] = None
+    until_time: Annotated[UtcTime | None, Wire("When it ends by itself; without it, when it is removed.")] = None
+
+
+class InputBinding(Model):
+    """One top-level input key that each occurrence fills in itself."""
+
+    name: Annotated[str, Wire("Key of the input.", min_length=1, max_length=253)]
+    occurrence_field: Annotated[OccurrenceField, Wire("What of the occurrence it is set to.")]
 
 
 class WorkflowScheduleSpec(Model):
@@ -167,20 +201,36 @@ class WorkflowScheduleSpec(Model):
     enabled: Annotated[
         bool, Wire("Whether the schedule admits runs. A schedule is born disabled.", has_default=True)
     ] = False
+    pause: Annotated[Pause | None, Wire("Present: no run is admitted; runs in progress go on. A pause is no edit.")] = (
+        None
+    )
     concurrency_policy: Annotated[
         ConcurrencyPolicy,
-        Wire("Forbid: an unfinished run blocks the next. Allow: up to maxActiveRuns at once.", has_default=True),
+        Wire(
+            "Forbid: an unfinished run blocks the next. Allow: up to maxActiveRuns at once. Replace: the next ends it.",
+            has_default=True,
+        ),
     ] = ConcurrencyPolicy.FORBID
     max_active_runs: Annotated[
         int | None, Wire("Unfinished runs at once; required with Allow, refused without.", minimum=1, maximum=100)
     ] = None
     misfire_policy: Annotated[
         MisfirePolicy,
-        Wire("Skip: an instant that can't start now is skipped. Latest: the newest one waits.", has_default=True),
+        Wire(
+            "Skip: an instant that can't start now is skipped. Latest: the newest one waits. All: the newest "
+            "maxCatchUpRuns wait and run oldest first.",
+            has_default=True,
+        ),
     ] = MisfirePolicy.SKIP
+    max_catch_up_runs: Annotated[
+        int | None, Wire("With All: how many instants wait at most. Unset: 10.", minimum=1, maximum=100)
+    ] = None
     starting_deadline_seconds: Annotated[
         int | None,
-        Wire("No start later than this after the instant. Unset: 60 under Skip, unbounded under Latest.", minimum=5),
+        Wire(
+            "No start later than this after the instant. Unset: 60 under Skip, unbounded under Latest and All.",
+            minimum=5,
+        ),
     ] = None
     skipped_time_policy: Annotated[
         SkippedTimePolicy,
@@ -213,6 +263,40 @@ class WorkflowScheduleSpec(Model):
         dict[str, Any] | None,
         Wire("Input of every run: a JSON object of at most 32 KiB, which the operator checks."),
     ] = None
+    input_from: Annotated[
+        tuple[InputBinding, ...], Wire("Input keys that each occurrence fills in itself.", max_items=32, map_key="name")
+    ] = ()
+    active_deadline_seconds: Annotated[
+        int | None,
+        Wire("Budget of one run; the smaller of this and the template's wins. Used up: Exhausted.", minimum=1),
+    ] = None
+    start_timeout_seconds: Annotated[
+        int | None,
+        Wire(
+            "A run without a ready or finished Pod after this fails (StartTimeout). Suspended time does not count.",
+            minimum=1,
+        ),
+    ] = None
+    run_limit: Annotated[int | None, Wire("After so many admitted runs the schedule is complete.", minimum=1)] = None
+    pause_after_failures: Annotated[
+        int | None,
+        Wire("After so many failures in a row nothing more is admitted until an edit or a good manual run.", minimum=1),
+    ] = None
+    successful_jobs_history_limit: Annotated[
+        int, Wire("Completed Jobs kept.", minimum=0, maximum=1000, has_default=True)
+    ] = 3
+    failed_jobs_history_limit: Annotated[
+        int, Wire("Jobs kept that ended otherwise.", minimum=0, maximum=1000, has_default=True)
+    ] = 1
+    occurrence_history_limit: Annotated[
+        int, Wire("Finished records kept.", minimum=0, maximum=10000, has_default=True)
+    ] = 100
+    deletion_policy: Annotated[
+        DeletionPolicy,
+        Wire(
+            "Retain keeps runs and records when the schedule is deleted. Delete lets them go with it.", has_default=True
+        ),
+    ] = DeletionPolicy.RETAIN
 
 
 class OccurrenceOutcome(Model):

@@ -12,7 +12,7 @@ import orjson
 from pydantic import ValidationError
 
 from workflow_schedules.api import names
-from workflow_schedules.api.definition import WorkflowDefinitionSpec, WorkflowDefinitionStatus
+from workflow_schedules.api.definition import OnDisable, WorkflowDefinitionSpec, WorkflowDefinitionStatus
 from workflow_schedules.api.occurrence import ScheduleOccurrenceSpec, ScheduleOccurrenceStatus
 from workflow_schedules.api.schedule import WorkflowScheduleSpec, WorkflowScheduleStatus
 from workflow_schedules.core.identity import pin, spec_hash
@@ -68,10 +68,9 @@ def definition_of(body: Mapping[str, Any]) -> Definition:
     metadata = body["metadata"]
     raw = dict(body.get("spec") or {})
     template = _template(raw.get("jobTemplate"))
-    problem = None
-    is_enabled = False
+    spec, problem = None, None
     try:
-        is_enabled = WorkflowDefinitionSpec.model_validate(raw).enabled
+        spec = WorkflowDefinitionSpec.model_validate(raw)
     except ValidationError as error:
         problem = _problem(error)
     return Definition(
@@ -79,10 +78,13 @@ def definition_of(body: Mapping[str, Any]) -> Definition:
         uid=metadata["uid"],
         generation=int(metadata.get("generation", 0)),
         resource_version=str(metadata.get("resourceVersion", "")),
-        is_enabled=is_enabled,
+        is_enabled=spec is not None and spec.enabled,
         template=template if problem is None else None,
         problem=problem,
         status=_definition_status(body.get("status")),
+        input_schema=spec.input_schema if spec else None,
+        max_active_runs=spec.max_active_runs if spec else None,
+        on_disable=spec.on_disable if spec else OnDisable.DISABLE_SCHEDULES,
     )
 
 

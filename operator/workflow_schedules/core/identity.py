@@ -11,9 +11,16 @@ from workflow_schedules.core.model import Template
 if TYPE_CHECKING:
     from workflow_schedules.api.schedule import WorkflowScheduleSpec
 
-_IRRELEVANT = frozenset(
-    {"enabled"}
-)  # R10: the state switches; history limits, access, deletionPolicy join with their work
+_IRRELEVANT = frozenset(  # R10: switches, and what concerns only what is kept; `access` joins with its work
+    {
+        "enabled",
+        "pause",
+        "deletion_policy",
+        "successful_jobs_history_limit",
+        "failed_jobs_history_limit",
+        "occurrence_history_limit",
+    }
+)
 
 
 def spec_hash(spec: WorkflowScheduleSpec, template: Template | None) -> str:

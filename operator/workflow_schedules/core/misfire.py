@@ -144,7 +144,7 @@ def _judge(
     match misfire.policy:
         case MisfirePolicy.SKIP:
             return _skip(trigger, after, end, free_slots, newer=len(newer))
-        case MisfirePolicy.LATEST:
+        case MisfirePolicy.LATEST | MisfirePolicy.ALL:
             return _latest(trigger, after, end, free_slots, newest=newer[0] if newer else None)
         case _:
             assert_never(misfire.policy)

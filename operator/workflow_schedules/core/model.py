@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from workflow_schedules.api.definition import OnDisable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime, timedelta
 
     from workflow_schedules.api.definition import WorkflowDefinitionStatus
@@ -45,6 +48,8 @@ class Definition:
 
     Attributes:
         problem: why the spec can't be used, or None.
+        input_schema: as written, or None.
+        max_active_runs: over the scheduled runs of all its schedules; None is unlimited.
     """
 
     ref: ObjectRef
@@ -55,6 +60,9 @@ class Definition:
     template: Template | None
     problem: str | None
     status: WorkflowDefinitionStatus | None
+    input_schema: Mapping[str, Any] | None = None
+    max_active_runs: int | None = None
+    on_disable: OnDisable = OnDisable.DISABLE_SCHEDULES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

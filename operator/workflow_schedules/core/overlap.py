@@ -34,7 +34,7 @@ def free_slots(overlap: Overlap, *, active_runs: int) -> int:
     Source: contract R12, R13.
     """
     match overlap.policy:
-        case ConcurrencyPolicy.FORBID:
+        case ConcurrencyPolicy.FORBID | ConcurrencyPolicy.REPLACE:
             limit = 1
         case ConcurrencyPolicy.ALLOW:
             limit = overlap.max_active_runs
