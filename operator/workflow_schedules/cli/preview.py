@@ -98,21 +98,31 @@ def trigger_of_file(documents: Sequence[Document], *, name: str | None, time_zon
     Raises:
         ProblemsError: there is none, or more than one, or it can't be used.
     """
-    found = [(document, _name(document)) for document in documents if _is_schedule(document)]
-    called = [document for document, known in found if name in {None, known}]
-    if len(called) != 1:
-        known = ", ".join(str(known) for _, known in found) or "none"
-        message = f"one WorkflowSchedule is previewed; the file has: {known}; name one of them by --name"
-        raise ProblemsError(Problem(error="ambiguous_schedule", message=message))
-    problems = problems_of(called[0])
+    called = schedule_document(documents, name=name)
+    problems = problems_of(called)
     if problems:
         raise ProblemsError(*problems)
-    spec = {key: value for key, value in called[0].body["spec"].items() if value is not None}
+    spec = {key: value for key, value in called.body["spec"].items() if value is not None}
     notes = () if spec.get("enabled") else ("enabled is not true: nothing runs until it is",)
     if jitter := spec.get("maxJitterSeconds"):
         notes = (*notes, f"maxJitterSeconds {jitter}: each start is late by a stable part of it")
     asked = _of_spec({**spec, "timeZone": spec.get("timeZone", "UTC") if time_zone is None else time_zone})
     return Asked(trigger=asked.trigger, notes=notes)
+
+
+def schedule_document(documents: Sequence[Document], *, name: str | None) -> Document:
+    """Return the one WorkflowSchedule of a file that is meant.
+
+    Raises:
+        ProblemsError: there is none, or more than one.
+    """
+    found = [(document, _name(document)) for document in documents if _is_schedule(document)]
+    called = [document for document, known in found if name in {None, known}]
+    if len(called) != 1:
+        known = ", ".join(str(known) for _, known in found) or "none"
+        message = f"one WorkflowSchedule is wanted; the file has: {known}; name one of them by --name"
+        raise ProblemsError(Problem(error="ambiguous_schedule", message=message))
+    return called[0]
 
 
 def _is_schedule(document: Document) -> bool:

@@ -60,11 +60,12 @@ def totals_now(head: Record | None, runs: Iterable[Run]) -> Totals:
     counted = frozenset(head.spec.open if head else ())
     for run in runs:
         if run.is_finished and run.record.number in counted:
-            totals = _with_outcome(totals, run)
+            totals = with_outcome(totals, run)
     return totals
 
 
-def _with_outcome(totals: Totals, run: Run) -> Totals:
+def with_outcome(totals: Totals, run: Run) -> Totals:
+    """Return totals with the final outcome of a run counted."""
     ended = run.record.status.completion_time
     if run.record.status.outcome is Outcome.COMPLETED:
         newest = max(filter(None, (totals.last_successful_time, ended)), default=None)
@@ -131,7 +132,7 @@ def verdict_record(
         "message": message,
         "consumed_through_time": verdict.last,
         "waiting": (),
-        "totals": _with_verdict(totals, verdict),
+        "totals": with_verdict(totals, verdict),
     }
     if verdict.count > 1:
         update["span"] = Span(first_time=verdict.first, last_time=verdict.last, count=verdict.count)
@@ -237,7 +238,8 @@ def _input_json(schedule: Schedule) -> str | None:
     return None if given is None else json.dumps(given, ensure_ascii=False, separators=(",", ":"))
 
 
-def _with_verdict(totals: Totals, verdict: Verdict) -> Totals:
+def with_verdict(totals: Totals, verdict: Verdict) -> Totals:
+    """Return totals with the instants of a verdict counted."""
     count = verdict.count
     if verdict.decision is Decision.ADMITTED:
         return totals.model_copy(update={"admitted": totals.admitted + 1, "last_schedule_time": verdict.last})
