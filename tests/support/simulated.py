@@ -54,7 +54,10 @@ def _changes(row: Row) -> Iterator[Change]:
         parent |= row.parent.get(time, {})
         if time in pause:
             spec["pause"] = {"reason": "table"} if time == pause[0] else None
-        body = {"metadata": _metadata("hourly", row), "spec": {key: value for key, value in spec.items() if value is not None}}
+        body = {
+            "metadata": _metadata("hourly", row),
+            "spec": {key: value for key, value in spec.items() if value is not None},
+        }
         definition = {"metadata": _metadata("report", row), "spec": {"jobTemplate": TEMPLATE, **parent}}
         yield Change(
             at=at(time), schedule=schedule_of(body), definition=definition_of(definition) if row.parent else None

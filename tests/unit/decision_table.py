@@ -1,4 +1,4 @@
-"""What is decided in which situation: the rows that a test runs through the core and that hack/update writes as docs/decisions.md.
+"""What is decided in which situation: rows that a test runs through the core and hack/update writes as docs/decisions.md.
 
 Data only, and how to read it: a row says what is set and what happens, in times of one Friday, on a schedule of every minute
 that is there from 10:00 on and whose runs take 30 s; `want` is the log that this leaves, `then` says the same in words.

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
+from _pytest.mark.structures import ParameterSet
 
 from unit.decision_table import NOT_YET
 from workflow_schedules.cli.main import main
@@ -22,13 +23,11 @@ FIELDS = (
 )  # fmt: skip
 
 
-def golden(path: Path) -> Any:
+def golden(path: Path) -> ParameterSet:
     example = yaml.safe_load(path.read_text())
     missing = NOT_YET.intersection(example.get("needs", ()))
     reason = f"the core has no {', '.join(sorted(missing))} yet"
-    return pytest.param(
-        example, id=path.stem, marks=[pytest.mark.xfail(reason=reason, strict=True)] if missing else []
-    )
+    return pytest.param(example, id=path.stem, marks=[pytest.mark.xfail(reason=reason, strict=True)] if missing else [])
 
 
 def whole(row: dict[str, Any]) -> dict[str, Any]:

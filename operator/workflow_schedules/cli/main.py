@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 import orjson
 
-from workflow_schedules.api.common import format_utc, parse_utc
+from workflow_schedules.api.common import format_utc
+from workflow_schedules.cli.arguments import ArgumentsError, Parser, add_output, instant, warn
 from workflow_schedules.cli.documents import read_documents
 from workflow_schedules.cli.preview import (
     Question,
@@ -19,34 +20,18 @@ from workflow_schedules.cli.preview import (
     trigger_of_file,
     trigger_of_one_shot,
 )
-from workflow_schedules.cli import simulate
 from workflow_schedules.cli.problems import Problem, ProblemsError
-from workflow_schedules.cli.run_script import DEFAULT_SECONDS, HELP, LONGEST_SECONDS, all_alike, script_of
+from workflow_schedules.cli.simulate_verb import add_simulate
 from workflow_schedules.cli.validate import is_ours, problems_of
-from workflow_schedules.core import simulation
 from workflow_schedules.scheduler.clock import SystemClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from datetime import datetime
 
     from workflow_schedules.cli.documents import Document
     from workflow_schedules.cli.preview import Asked
 
 _COUNT_LIMIT = 1000
-
-
-class _ArgumentsError(Exception):
-    """The arguments can't be read."""
-
-    def __init__(self, message: str, usage: str) -> None:
-        super().__init__(message)
-        self.usage = usage
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise _ArgumentsError(message, self.format_usage())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -63,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ProblemsError as error:
         _tell(error.problems, as_json=options.output == "json")
         return 1
-    except _ArgumentsError as error:
+    except ArgumentsError as error:
         if _wants_json(given):
             _tell([Problem(error="invalid_argument", message=str(error))], as_json=True)
         else:
@@ -95,15 +80,15 @@ def entry() -> NoReturn:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="kubectl wfs", description="Work with WorkflowSchedules.", allow_abbrev=False)
+    parser = Parser(prog="kubectl wfs", description="Work with WorkflowSchedules.", allow_abbrev=False)
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     _add_preview(verbs)
-    _add_simulate(verbs)
+    add_simulate(verbs)
     _add_validate(verbs)
     return parser
 
 
-def _add_preview(verbs: argparse._SubParsersAction[_Parser]) -> None:
+def _add_preview(verbs: argparse._SubParsersAction[Parser]) -> None:
     parser = verbs.add_parser(
         "preview",
         help="list the instants of a schedule, and explain the surprising ones; needs no cluster",
@@ -119,85 +104,18 @@ def _add_preview(verbs: argparse._SubParsersAction[_Parser]) -> None:
     source.add_argument("--run-once", metavar="TIME", help="one instant, RFC 3339 with an offset")
     parser.add_argument("--name", help="which WorkflowSchedule of the file, where there are several")
     parser.add_argument("--time-zone", metavar="ZONE", help="IANA name (default UTC, or the manifest's)")
+    parser.add_argument("--after", metavar="TIME", type=instant, help="list the first instants after it (default: now)")
     parser.add_argument(
-        "--after", metavar="TIME", type=_instant, help="list the first instants after it (default: now)"
-    )
-    parser.add_argument(
-        "--before", metavar="TIME", type=_instant, help="list the newest instants at or before it, newest first"
+        "--before", metavar="TIME", type=instant, help="list the newest instants at or before it, newest first"
     )
     parser.add_argument(
         "--count", type=_count, default=5, metavar="N", help=f"how many, 1 to {_COUNT_LIMIT} (default 5)"
     )
-    _add_output(parser)
+    add_output(parser)
     parser.set_defaults(run=_preview)
 
 
-def _add_simulate(verbs: argparse._SubParsersAction[_Parser]) -> None:
-    parser = verbs.add_parser(
-        "simulate",
-        help="show what would be decided from one instant to another, and why; needs no cluster",
-        description="Plays a schedule on a virtual clock, decided by the code of the operator: a row for each record.",
-        epilog=HELP,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument(
-        "-f",
-        "--filename",
-        metavar="FILE",
-        required=True,
-        help="manifest with one WorkflowSchedule, and its WorkflowDefinition if it names one; - is standard input",
-    )
-    parser.add_argument("--name", help="which WorkflowSchedule of the files, where there are several")
-    parser.add_argument(
-        "--from",
-        dest="start",
-        metavar="T",
-        required=True,
-        type=_instant,
-        help="the schedule is there and enabled from here on: instants after it count",
-    )
-    parser.add_argument(
-        "--to", dest="until", metavar="T", required=True, type=_instant, help="the last instant that counts"
-    )
-    parser.add_argument(
-        "--outage",
-        metavar="A..B",
-        action="append",
-        default=[],
-        type=_span,
-        help="no operator runs from A until just before B, runs go on; may be repeated",
-    )
-    parser.add_argument(
-        "--pause",
-        metavar="A..B",
-        action="append",
-        default=[],
-        type=_span,
-        help="spec.pause is there from A until just before B; may be repeated",
-    )
-    parser.add_argument(
-        "--edit",
-        metavar="T=FILE",
-        action="append",
-        default=[],
-        type=_edit,
-        help="at T the spec becomes that of FILE (enabled: false there disables); may be repeated",
-    )
-    lengths = parser.add_mutually_exclusive_group()
-    lengths.add_argument(
-        "--run-seconds",
-        metavar="N",
-        type=_seconds,
-        default=DEFAULT_SECONDS,
-        help=f"how long each run takes (default {DEFAULT_SECONDS})",
-    )
-    lengths.add_argument("--runs", metavar="FILE", help="how long each run takes and how it ends, see below")
-    _add_output(parser)
-    parser.set_defaults(run=_simulate)
-
-
-def _add_validate(verbs: argparse._SubParsersAction[_Parser]) -> None:
+def _add_validate(verbs: argparse._SubParsersAction[Parser]) -> None:
     parser = verbs.add_parser(
         "validate", help="say everything that is wrong with a file; needs no cluster", allow_abbrev=False
     )
@@ -209,12 +127,8 @@ def _add_validate(verbs: argparse._SubParsersAction[_Parser]) -> None:
         action="append",
         help="manifests; - is standard input; may be repeated",
     )
-    _add_output(parser)
+    add_output(parser)
     parser.set_defaults(run=_validate)
-
-
-def _add_output(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-o", "--output", choices=("table", "json"), default="table", help="for people or for programs")
 
 
 def _preview(options: argparse.Namespace) -> None:
@@ -231,7 +145,7 @@ def _preview(options: argparse.Namespace) -> None:
         return
     print("\n".join(found.table()))
     for warning in found.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
+        warn(warning)
 
 
 def _asked(options: argparse.Namespace) -> Asked:
@@ -244,28 +158,6 @@ def _asked(options: argparse.Namespace) -> Asked:
 
 def _zone(given: str | None) -> str:
     return "UTC" if given is None else given
-
-
-def _simulate(options: argparse.Namespace) -> None:
-    script = script_of(read_documents(options.runs)) if options.runs else all_alike(options.run_seconds)
-    asked = simulate.Asked(
-        start=options.start,
-        until=options.until,
-        manifest=read_documents(options.filename),
-        ending=script,
-        edits=[(at, read_documents(file)) for at, file in options.edit],
-        outages=options.outage,
-        pauses=options.pause,
-        name=options.name,
-    )
-    scene, warnings = simulate.scene_of(asked)
-    for warning in warnings:
-        print(f"warning: {warning}", file=sys.stderr)
-    rows = simulation.simulate(scene)
-    if options.output == "json":
-        sys.stdout.writelines(simulate.json_list(rows))
-    else:
-        sys.stdout.writelines(f"{line}\n" for line in simulate.table(rows))
 
 
 def _validate(options: argparse.Namespace) -> None:
@@ -289,33 +181,6 @@ def _read_all(files: Sequence[str]) -> tuple[list[Document], list[Problem]]:
         except ProblemsError as error:
             problems += error.problems
     return documents, problems
-
-
-def _instant(text: str) -> datetime:
-    try:
-        return parse_utc(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def _span(text: str) -> tuple[datetime, datetime]:
-    low, dots, high = text.partition("..")
-    if not dots:
-        raise argparse.ArgumentTypeError(f"{text!r} is no span; write A..B, two RFC 3339 times with an offset")
-    return _instant(low), _instant(high)
-
-
-def _edit(text: str) -> tuple[datetime, str]:
-    at, equals, file = text.partition("=")
-    if not equals or not file:
-        raise argparse.ArgumentTypeError(f"{text!r} is no edit; write T=FILE, such as 2026-03-10T15:30:00Z=new.yaml")
-    return _instant(at), file
-
-
-def _seconds(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and int(text) <= LONGEST_SECONDS):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 0 to {LONGEST_SECONDS}")
-    return int(text)
 
 
 def _count(text: str) -> int:

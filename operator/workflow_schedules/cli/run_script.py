@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
 
-    from workflow_schedules.cli.documents import Document, FieldPath
+    from workflow_schedules.cli.documents import Document
 
 DEFAULT_SECONDS = 60
 LONGEST_SECONDS = 366 * 86_400
@@ -43,7 +43,9 @@ def script_of(documents: Sequence[Document]) -> Callable[[datetime], Ending]:
     """
     if len(documents) != 1 or not isinstance(documents[0].body, list) or not documents[0].body:
         place = documents[0].file if documents else ""
-        raise ProblemsError(_problem(place, "is no list of runs: write entries such as - {seconds: 90, outcome: Failed}"))
+        raise ProblemsError(
+            _problem(place, "is no list of runs: write entries such as - {seconds: 90, outcome: Failed}")
+        )
     document = documents[0]
     problems = [problem for index, entry in enumerate(document.body) for problem in _problems(document, index, entry)]
     if problems:
@@ -62,27 +64,32 @@ def _ending(entry: dict[str, object]) -> Ending:
 
 
 def _problems(document: Document, index: int, entry: object) -> Iterator[Problem]:
-    def problem(path: FieldPath, message: str) -> Problem:
-        name = ".".join(("", *map(str, path)))
-        return _problem(document.place((index, *path)), f"runs[{index}]{name}: {message}")
+    for path, message in _flaws(entry):
+        name = ".".join((f"runs[{index}]", *path))
+        yield _problem(document.place((index, *path)), f"{name}: {message}")
 
+
+def _flaws(entry: object) -> Iterator[tuple[tuple[str, ...], str]]:
     if not isinstance(entry, dict):
-        yield problem((), f"{entry!r} is no run; write an entry such as {{seconds: 90}}")
+        yield (), f"{entry!r} is no run; write an entry such as {{seconds: 90}}"
         return
     for key in entry:
         if key not in _FIELDS:
-            yield problem((key,), f"no such field; there are {', '.join(_FIELDS)}")
+            yield (key,), f"no such field; there are {', '.join(_FIELDS)}"
     outcome, seconds = entry.get("outcome", Outcome.COMPLETED), entry.get("seconds")
     if outcome not in _OUTCOMES:
-        yield problem(("outcome",), f"{outcome!r} is unknown; write one of {', '.join(_OUTCOMES)}")
-    is_number = isinstance(seconds, int) and not isinstance(seconds, bool) and 0 <= seconds <= LONGEST_SECONDS
-    if not is_number and not (seconds is None and outcome == Outcome.RUNNING):
-        yield problem(("seconds",), f"{seconds!r} is no length of a run; write 0 to {LONGEST_SECONDS}, or outcome: Running")
+        yield ("outcome",), f"{outcome!r} is unknown; write one of {', '.join(_OUTCOMES)}"
+    if not _is_length(seconds) and not (seconds is None and outcome == Outcome.RUNNING):
+        yield ("seconds",), f"{seconds!r} is no length of a run; write 0 to {LONGEST_SECONDS}, or outcome: Running"
     if "scheduledTime" in entry:
         try:
             parse_utc(entry["scheduledTime"])
         except ValueError as error:
-            yield problem(("scheduledTime",), str(error))
+            yield ("scheduledTime",), str(error)
+
+
+def _is_length(seconds: object) -> bool:
+    return isinstance(seconds, int) and not isinstance(seconds, bool) and 0 <= seconds <= LONGEST_SECONDS
 
 
 def _problem(place: str, message: str) -> Problem:

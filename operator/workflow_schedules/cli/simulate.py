@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from workflow_schedules.cli.documents import Document
-    from workflow_schedules.core.model import Definition, Schedule
+    from workflow_schedules.core.model import Definition
     from workflow_schedules.core.simulation import Ending, Row
     from workflow_schedules.core.triggers import Trigger
 
@@ -72,10 +72,7 @@ def scene_of(asked: Asked) -> tuple[Scene, tuple[str, ...]]:
     """
     _check_times(asked)
     warnings: list[str] = []
-    written = [(asked.start, _manifest(asked, asked.manifest, warnings, is_edit=False))]
-    written += [
-        (at, _manifest(asked, documents, warnings, is_edit=True)) for at, documents in sorted(asked.edits, key=_first)
-    ]
+    written = list(_written(asked, warnings))
     changes = [_change(asked, at, written) for at in _moments(asked)]
     outages = _merged(asked.outages)
     _check_size(changes, outages, asked.until)
@@ -135,22 +132,9 @@ def _check_times(asked: Asked) -> None:
     for name, spans in (("--outage", asked.outages), ("--pause", asked.pauses)):
         for low, high in spans:
             if high <= low:
-                raise _problem(f"{name}: {format_utc(low)}..{format_utc(high)} does not end after it starts; write A..B")
-
-
-def _manifest(asked: Asked, documents: Sequence[Document], warnings: list[str], *, is_edit: bool) -> _Manifest:
-    schedule = schedule_document(documents, name=asked.name)
-    found = problems_of(schedule)
-    if found:
-        raise ProblemsError(*found)
-    spec = dict(schedule.body["spec"])
-    if spec.get("enabled") is not True and not (is_edit and spec.get("enabled") is False):
-        warnings.append(f"{schedule.place(('spec', 'enabled'))}: spec.enabled is not true; taken as true")
-        spec["enabled"] = True
-    if spec.get("maxJitterSeconds") and not schedule.body["metadata"].get("uid"):
-        warnings.append("spec.maxJitterSeconds: delays hang on the UID of the schedule; these are those of an example")
-    body = {"metadata": {"uid": _EXAMPLE_UID, "namespace": "default", **schedule.body["metadata"]}, "spec": spec}
-    return _Manifest(body=body, definition=_definition(spec, documents, warnings))
+                raise _problem(
+                    f"{name}: {format_utc(low)}..{format_utc(high)} does not end after it starts; write A..B"
+                )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,11 +143,34 @@ class _Manifest:
     definition: Definition | None
 
 
+def _written(asked: Asked, warnings: list[str]) -> Iterator[tuple[datetime, _Manifest]]:
+    """Yield what is written and when; a definition that a file does not repeat stays as it was."""
+    known: list[Document] = []
+    for at, documents in [(asked.start, asked.manifest), *sorted(asked.edits, key=_first)]:
+        known = [*documents, *known]
+        yield at, _manifest(asked, documents, known, warnings)
+
+
+def _manifest(asked: Asked, documents: Sequence[Document], known: Sequence[Document], warnings: list[str]) -> _Manifest:
+    schedule = schedule_document(documents, name=asked.name)
+    if found := problems_of(schedule):
+        raise ProblemsError(*found)
+    is_edit = len(known) > len(documents)
+    spec = dict(schedule.body["spec"])
+    if spec.get("enabled") is not True and not (is_edit and spec.get("enabled") is False):
+        warnings.append(f"{schedule.place(('spec', 'enabled'))}: spec.enabled is not true; taken as true")
+        spec["enabled"] = True
+    if spec.get("maxJitterSeconds") and not schedule.body["metadata"].get("uid"):
+        warnings.append("spec.maxJitterSeconds: delays hang on the UID of the schedule; these are those of an example")
+    body = {"metadata": {"uid": _EXAMPLE_UID, "namespace": "default", **schedule.body["metadata"]}, "spec": spec}
+    return _Manifest(body=body, definition=_definition(spec, known, warnings))
+
+
 def _definition(spec: dict[str, Any], documents: Sequence[Document], warnings: list[str]) -> Definition | None:
     if not spec.get("workflowRef"):
         return None
     name = spec["workflowRef"]["name"]
-    metadata = {"uid": f"{_EXAMPLE_UID}-definition", "namespace": "default", "name": name}
+    metadata = {"uid": f"uid-of-{name}", "namespace": "default", "name": name}
     for document in documents:
         body = document.body
         if not isinstance(body, dict) or body.get("kind") != names.KIND_DEFINITION:

@@ -55,6 +55,7 @@ class Ledger:
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = replace(schedule, generation=0, status=None)
         self.definition: Definition | None = None
+        self._definitions: dict[str, Definition] = {}
         self.held: tuple[datetime, ...] = ()
         self._head: Record | None = None
         self._number = 0
@@ -86,12 +87,15 @@ class Ledger:
         before, parent = self.schedule, self.definition
         is_news = not before.generation or (schedule.spec, schedule.template) != (before.spec, before.template)
         self.schedule = replace(schedule, generation=before.generation + is_news, status=before.status)
-        if definition is not None:
-            seen = parent.generation if parent else 0
-            definition = replace(definition, generation=seen)
-            self.definition = parent if definition == parent else replace(definition, generation=seen + 1)
-        else:
-            self.definition = None
+        self.definition = None if definition is None else self._stored(definition)
+
+    def _stored(self, definition: Definition) -> Definition:
+        """Return a definition with the generation that it has, or gets by being other than before."""
+        known = self._definitions.get(definition.uid)
+        seen = known.generation if known else 0
+        if known is None or replace(definition, generation=seen) != known:
+            known = self._definitions[definition.uid] = replace(definition, generation=seen + 1)
+        return known
 
     def keep_status(self, status: WorkflowScheduleStatus) -> None:
         """Store the schedule's status."""
@@ -104,7 +108,9 @@ class Ledger:
         self._forget_finished()
         if spec.decision is Decision.ADMITTED and spec.scheduled_time is not None:
             self._unstarted.add(self._number)
-            self._lives[self._number] = Life(number=self._number, instant=spec.scheduled_time, spec=spec, admitted_at=now)
+            self._lives[self._number] = Life(
+                number=self._number, instant=spec.scheduled_time, spec=spec, admitted_at=now
+            )
 
     def append_alike(self, spec: ScheduleOccurrenceSpec, verdict: Verdict, now: datetime) -> int:
         """Store a record that says of other instants what an earlier one said; return its number."""
@@ -169,15 +175,17 @@ class Ledger:
             return
         totals = self._head.spec.totals or Totals()
         for entry in self._unfolded:
-            if isinstance(entry, Verdict):
-                totals = log.with_verdict(totals, entry)
-            else:
-                totals = log.with_outcome(totals, self._run(entry))
+            totals = self._counted(totals, entry)
         spec, verdict, now = self._newest
         update = {"consumed_through_time": verdict.last, "open": tuple(self._lives), "totals": totals}
         self._head = self._record(_about(spec, self._number, verdict.last).model_copy(update=update), now)
         self._unfolded.clear()
         self._newest = None
+
+    def _counted(self, totals: Totals, entry: Verdict | Life) -> Totals:
+        if isinstance(entry, Verdict):
+            return log.with_verdict(totals, entry)
+        return log.with_outcome(totals, self._run(entry))
 
     def _run(self, life: Life) -> Run:
         status = life.status or ScheduleOccurrenceStatus.model_construct(

@@ -30,7 +30,9 @@ _PLAIN_FIELDS = frozenset(
         "deletion_policy",
     }
 )  # fmt: skip
-_PLAIN_POLICIES = frozenset({ConcurrencyPolicy.FORBID, ConcurrencyPolicy.ALLOW, MisfirePolicy.SKIP, MisfirePolicy.LATEST})
+_PLAIN_POLICIES = frozenset(
+    {ConcurrencyPolicy.FORBID, ConcurrencyPolicy.ALLOW, MisfirePolicy.SKIP, MisfirePolicy.LATEST}
+)
 _MOST_DUE = 3
 _END = to_utc(LAST_SECOND)
 

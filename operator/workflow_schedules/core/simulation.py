@@ -69,12 +69,14 @@ class Scene:
         until: the last second in which anything happens.
         ending: how the run of an instant goes; asked in the order of the starts.
         outages: oldest first, apart from one another.
+        note: told of instants that a Baseline, which is no row, gave up.
     """
 
     changes: Sequence[Change]
     until: datetime
     ending: Callable[[datetime], Ending]
     outages: Sequence[Outage] = ()
+    note: Callable[[str], None] | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -237,6 +239,8 @@ class _World:
 
     def _append(self, spec: ScheduleOccurrenceSpec, now: datetime) -> None:
         self._ledger.append(spec, now)
+        if spec.decision is Decision.BASELINE and spec.span is not None and self._scene.note is not None:
+            self._scene.note(spec.message or "")
         if spec.decision in {None, Decision.BASELINE} or spec.scheduled_time is None:
             return
         span, at = spec.span, spec.scheduled_time

@@ -1,0 +1,54 @@
+"""What is written for users is what the tests hold the operator to."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from unit.decision_table import NOT_YET, SITUATIONS
+from workflow_schedules.cli.main import main
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "hack"))
+
+from docs_lib.decisions import page  # noqa: E402 - found by now
+
+README = (ROOT / "README.md").read_text()
+DECISIONS = (ROOT / "docs" / "decisions.md").read_text()
+CRD = (ROOT / "crds" / "workflowschedules.yaml").read_text()
+
+
+def test_the_page_of_decisions_is_the_table() -> None:
+    assert page(SITUATIONS, NOT_YET, CRD) == DECISIONS, "run hack/update"
+
+
+def test_every_row_that_is_there_is_on_the_page_and_no_other() -> None:
+    rows = [row for situation in SITUATIONS for row in situation.rows]
+    shown = [line for line in DECISIONS.splitlines() if line.startswith("| ") and line.count(" | ") == 2]
+    assert len(shown) == len([row for row in rows if not row.needs & NOT_YET]) + 2 * DECISIONS.count("| case |")
+
+
+def test_links_of_fields_lead_to_their_lines() -> None:
+    links = re.findall(r"\[`(\w+)(?:: \w+)?`\]\(\.\./crds/workflowschedules\.yaml#L(\d+)\)", DECISIONS)
+    assert {"misfirePolicy", "maxActiveRuns", "startingDeadlineSeconds", "excludeDates"} <= {name for name, _ in links}
+    lines = CRD.splitlines()
+    assert all(lines[int(number) - 1].strip() == f"{name}:" for name, number in links)
+
+
+def test_the_simulation_of_the_readme_is_real(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first manifest of the README, and the command and output that it shows."""
+    monkeypatch.chdir(tmp_path)
+    manifest = re.search(r"```yaml\n(.*?)```", README, re.DOTALL)
+    shown = re.search(r"^\$ kubectl wfs (simulate (?:[^\n]*\\\n)*[^\n]*)\n(.*?)```", README, re.DOTALL | re.MULTILINE)
+    assert manifest is not None
+    assert shown is not None
+    Path("nightly-report.yaml").write_text(manifest[1])
+    command = shown[1].replace("\\\n", " ")
+    assert main(shlex.split(command)) == 0
+    assert capsys.readouterr().out == shown[2]

@@ -1,0 +1,238 @@
+"""`kubectl wfs simulate`, as its users call it: what it refuses and warns of, the files it reads, how fast it answers."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workflow_schedules.cli.main import main
+
+TEMPLATE = {
+    "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "busybox"}]}}}
+}
+FROM, TO = ("--from", "2026-03-06T10:00:00Z"), ("--to", "2026-03-06T10:02:00Z")
+SPAN = (*FROM, *TO)
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write("wfs.yaml", a_manifest())
+
+
+def a_manifest(name: str = "nightly", **fields: object) -> dict[str, Any]:
+    spec = {
+        "schedule": "* * * * *",
+        "enabled": True,
+        **({} if "workflowRef" in fields else {"jobTemplate": TEMPLATE}),
+        **fields,
+    }
+    return {
+        "apiVersion": "workflow-schedules.dev/v1alpha1",
+        "kind": "WorkflowSchedule",
+        "metadata": {"name": name},
+        "spec": {key: value for key, value in spec.items() if value is not None},
+    }
+
+
+def a_definition(**fields: object) -> dict[str, Any]:
+    return {**a_manifest("report"), "kind": "WorkflowDefinition", "spec": {"jobTemplate": TEMPLATE, **fields}}
+
+
+def write(name: str, *objects: dict[str, Any]) -> None:
+    Path(name).write_text("\n---\n".join(json.dumps(one) for one in objects))
+
+
+def run(
+    capsys: pytest.CaptureFixture[str], *arguments: str, file: str = "wfs.yaml"
+) -> tuple[list[dict[str, Any]], str]:
+    assert main(["simulate", "-f", file, *arguments, "-o", "json"]) == 0
+    told = capsys.readouterr()
+    return json.loads(told.out), told.err
+
+
+def decisions(rows: list[dict[str, Any]]) -> list[str]:
+    return [f"{row['decision']} {row['scheduledTime'][11:16]}" for row in rows]
+
+
+REFUSED = [
+    ("an end before the beginning", (*TO, "--from", "2026-03-06T10:03:00Z"), 1, "--to: 2026-03-06T10:02:00Z is before --from"),
+    ("an outage that ends before it starts", (*SPAN, "--outage", "2026-03-06T10:02:00Z..2026-03-06T10:01:00Z"), 1,
+     "--outage: 2026-03-06T10:02:00Z..2026-03-06T10:01:00Z does not end after it starts"),
+    ("an edit before the beginning", (*SPAN, "--edit", "2026-03-06T10:00:00Z=wfs.yaml"), 1,
+     "--edit: 2026-03-06T10:00:00Z is not after --from"),
+    ("two edits at one time", (*SPAN, *(2 * ("--edit", "2026-03-06T10:01:00Z=wfs.yaml"))), 1, "two edits at one time"),
+    ("an edit of a file that is not there", (*SPAN, "--edit", "2026-03-06T10:01:00Z=no.yaml"), 1, "no.yaml: can't be read"),
+    ("more than it answers in time", (*FROM, "--to", "2036-03-06T10:00:00Z"), 1, "5260320 instants until 2036"),
+    ("no span", (*SPAN, "--outage", "2026-03-06T10:01:00Z"), 2, "write A..B"),
+    ("a time without an offset", (*SPAN, "--pause", "2026-03-06T10:01:00..2026-03-06T10:02:00Z"), 2, "explicit offset"),
+    ("no edit", (*SPAN, "--edit", "2026-03-06T10:01:00Z"), 2, "write T=FILE"),
+    ("runs of less than no time", (*SPAN, "--run-seconds", "-1"), 2, "--run-seconds"),
+    ("two ways to say how long runs take", (*SPAN, "--run-seconds", "1", "--runs", "x"), 2, "not allowed with"),
+    ("no beginning", TO, 2, "--from"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "status", "want"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
+def test_arguments_that_are_refused(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], status: int, want: str
+) -> None:
+    """R36: for people and for programs, and never a part of an answer."""
+    assert main(["simulate", "-f", "wfs.yaml", *arguments]) == status
+    told = capsys.readouterr()
+    assert (told.out, want in told.err) == ("", True), told.err
+    assert main(["simulate", "-f", "wfs.yaml", *arguments, "-o", "json"]) == status
+    detail = json.loads(capsys.readouterr().out)["detail"]
+    assert set(detail) == {"error", "message"}
+    assert want in detail["message"]
+
+
+BAD_RUNS = [
+    ("no list", "seconds: 5", "is no list of runs"),
+    ("empty", "", "is no list of runs"),
+    ("no entry", "- 5", "runs[0]: 5 is no run"),
+    ("no length", "- {outcome: Failed}", "runs[0].seconds: None is no length of a run; write 0 to"),
+    ("a length of text", "- {seconds: 5}\n- {seconds: long}", "runs.yaml:2: runs[1].seconds: 'long'"),
+    (
+        "an outcome that nothing has",
+        "- {seconds: 5, outcome: Lost}",
+        "runs[0].outcome: 'Lost' is unknown; write one of Completed",
+    ),
+    ("a time that is none", "- {seconds: 5, scheduledTime: today}", "runs[0].scheduledTime: 'today'"),
+    (
+        "a field that is none",
+        "- {second: 5}",
+        "runs[0].second: no such field; there are seconds, outcome, scheduledTime",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "want"), [row[1:] for row in BAD_RUNS], ids=[row[0] for row in BAD_RUNS])
+def test_runs_that_are_refused(capsys: pytest.CaptureFixture[str], text: str, want: str) -> None:
+    """R36: file, line, field, value, and what would do."""
+    Path("runs.yaml").write_text(text)
+    assert main(["simulate", "-f", "wfs.yaml", *SPAN, "--runs", "runs.yaml"]) == 1
+    told = capsys.readouterr()
+    assert (told.out, want in told.err) == ("", True), told.err
+
+
+def test_a_run_by_its_instant_takes_no_turn(capsys: pytest.CaptureFixture[str]) -> None:
+    runs = '- {seconds: 10}\n- {scheduledTime: "2026-03-06T11:01:00+01:00", seconds: 70}\n- {seconds: 20, outcome: Failed}\n'
+    Path("runs.yaml").write_text(runs)
+    rows, _ = run(capsys, *FROM, "--to", "2026-03-06T10:06:30Z", "--runs", "runs.yaml")
+    ends = [
+        (row["scheduledTime"][11:16], row["completionTime"][11:19], row["outcome"]) for row in rows if row["outcome"]
+    ]
+    assert ends == [
+        ("10:01", "10:02:10", "Completed"),
+        ("10:03", "10:03:10", "Completed"),
+        ("10:04", "10:04:20", "Failed"),
+        ("10:05", "10:05:20", "Failed"),
+        ("10:06", "10:06:20", "Failed"),
+    ]
+
+
+WARNED = [
+    ("born disabled", [a_manifest(enabled=None)], "spec.enabled is not true; taken as true"),
+    ("disabled", [a_manifest(enabled=False)], "spec.enabled is not true; taken as true"),
+    ("a parent elsewhere", [a_manifest(workflowRef={"name": "report"})],
+     "spec.workflowRef.name: WorkflowDefinition report is not in the file; taken as there and enabled"),
+    ("jitter", [a_manifest(maxJitterSeconds=1)], "spec.maxJitterSeconds"),
+    ("both day fields", [a_manifest(schedules=["* * * * *", "0 0 13 * 5"], schedule=None)], "restricts both"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("objects", "want"), [row[1:] for row in WARNED], ids=[row[0] for row in WARNED])
+def test_what_is_warned_of(capsys: pytest.CaptureFixture[str], objects: list[dict[str, Any]], want: str) -> None:
+    """Warnings go to stderr, also with -o json, and keep nothing from being answered."""
+    write("other.yaml", *objects)
+    rows, told = run(capsys, *FROM, "--to", "2026-03-06T10:02:30Z", file="other.yaml")
+    assert decisions(rows) == ["Admitted 10:01", "Admitted 10:02"]
+    assert told.startswith("warning: ")
+    assert want in told
+
+
+def test_a_parent_in_the_file(capsys: pytest.CaptureFixture[str]) -> None:
+    """R1, R4: held while it is off; an edit that does not repeat it leaves it as it was."""
+    child = a_manifest(workflowRef={"name": "report"})
+    write("both.yaml", a_definition(), child)
+    assert decisions(run(capsys, *SPAN, file="both.yaml")[0]) == ["Admitted 10:01", "Admitted 10:02"]
+    write("off.yaml", child, a_definition(enabled=False))
+    rows, told = run(capsys, *SPAN, file="off.yaml")
+    assert (rows, "WorkflowDefinition report has enabled: false; it holds the schedule" in told) == ([], True)
+    write("child.yaml", a_manifest(workflowRef={"name": "report"}, input={"env": "staging"}))
+    rows, told = run(capsys, *SPAN, "--edit", "2026-03-06T10:01:30Z=child.yaml", file="off.yaml")
+    assert (rows, "is not in the file" in told) == ([], False)
+
+
+def test_a_parent_that_is_left_and_taken_again(capsys: pytest.CaptureFixture[str]) -> None:
+    """P5: its generation goes on counting, as an API server's does."""
+    child = a_manifest(workflowRef={"name": "report"})
+    write("both.yaml", a_definition(), child)
+    write("changed.yaml", a_definition(description="longer"), child)
+    edits = {"10:01:30": "changed.yaml", "10:02:30": "wfs.yaml", "10:03:30": "changed.yaml"}
+    flags = [flag for at, file in edits.items() for flag in ("--edit", f"2026-03-06T{at}Z={file}")]
+    rows, _ = run(capsys, *FROM, "--to", "2026-03-06T10:04:00Z", "--run-seconds", "5", *flags, file="both.yaml")
+    assert decisions(rows) == ["Admitted 10:01", "Admitted 10:02", "Admitted 10:03", "Admitted 10:04"]
+
+
+def test_instants_that_only_a_baseline_gave_up_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """R29: a Baseline is no row, but nothing is lost silently."""
+    write("off.yaml", a_manifest(enabled=False))
+    outage = ("--outage", "2026-03-06T10:01:30Z..2026-03-06T10:05:30Z")
+    rows, told = run(capsys, *FROM, "--to", "2026-03-06T10:09:00Z", *outage, "--edit", "2026-03-06T10:02:30Z=off.yaml")
+    assert decisions(rows) == ["Admitted 10:01"]
+    assert "warning: Disabled at generation 2" in told
+    assert "4 of which were due and undecided" in told
+
+
+def test_a_one_shot_of_the_past(capsys: pytest.CaptureFixture[str]) -> None:
+    """R7."""
+    write("once.yaml", a_manifest(schedule=None, runOnceTime="2026-03-06T09:00:00Z", misfirePolicy="Latest"))
+    rows, told = run(capsys, *SPAN, file="once.yaml")
+    assert (rows, "it is Complete (OneShotPast) and never runs" in told) == ([], True)
+
+
+def test_which_schedule_of_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    write("two.yaml", a_manifest("one"), a_manifest("two", schedule="2 * * * *"))
+    assert decisions(run(capsys, *SPAN, "--name", "two", file="two.yaml")[0]) == ["Admitted 10:02"]
+    assert main(["simulate", "-f", "two.yaml", *SPAN]) == 1
+    assert (
+        "one WorkflowSchedule is wanted; the file has: one, two; name one of them by --name" in capsys.readouterr().err
+    )
+
+
+def test_a_manifest_that_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """R36."""
+    write("bad.yaml", a_manifest(schedule="61 * * * *", concurrencyPolicy="Allow"))
+    assert main(["simulate", "-f", "bad.yaml", *SPAN, "-o", "json"]) == 1
+    errors = [json.loads(line)["detail"]["error"] for line in capsys.readouterr().out.splitlines()]
+    assert errors == ["invalid_schedule", "invalid_spec"]
+
+
+def test_outages_may_overlap_and_outlast_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is decided in any of them; what runs goes on to its end, also where none is left to see it."""
+    outages = [("10:01:10", "10:03:00"), ("10:02:00", "10:04:30"), ("10:05:30", "11:00:00")]
+    flags = [flag for low, high in outages for flag in ("--outage", f"2026-03-06T{low}Z..2026-03-06T{high}Z")]
+    rows, _ = run(capsys, *FROM, "--to", "2026-03-06T10:30:00Z", *flags)
+    assert decisions(rows) == ["Admitted 10:01", "SkippedMisfire 10:03", "Admitted 10:04", "SkippedOverlap 10:05"]
+    assert rows[2]["startTime"] == "2026-03-06T10:04:30Z"
+    assert rows[2]["completionTime"] == "2026-03-06T10:05:30Z"
+
+
+def test_nothing_to_decide(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, *FROM, "--to", FROM[1]) == ([], "")
+
+
+def test_a_month_of_minutes_takes_a_second(capsys: pytest.CaptureFixture[str]) -> None:
+    """43,200 rows in a second of a machine's own time (three here, for one that others use, too), a row a line."""
+    began = time.process_time()
+    assert main(["simulate", "-f", "wfs.yaml", *FROM, "--to", "2026-04-05T10:00:00Z", "-o", "json"]) == 0
+    assert time.process_time() - began < 3
+    out = capsys.readouterr().out
+    assert len(out.splitlines()) == 43_202
+    assert len(json.loads(out)) == 43_200
