@@ -84,7 +84,7 @@ class Ledger:
 
     def write(self, schedule: Schedule, definition: Definition | None) -> None:
         """Store what people wrote; what changes nothing is no new generation."""
-        before, parent = self.schedule, self.definition
+        before = self.schedule
         is_news = not before.generation or (schedule.spec, schedule.template) != (before.spec, before.template)
         self.schedule = replace(schedule, generation=before.generation + is_news, status=before.status)
         self.definition = None if definition is None else self._stored(definition)
