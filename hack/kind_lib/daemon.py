@@ -1,7 +1,7 @@
 """Docker's daemon: the one that runs; else, on request, one that is started here and stopped with the last cluster.
 
-What a cluster changes on the whole machine (the kubelet and the daemon set kernel parameters) is noted before and put
-back after.
+What a cluster changes on the whole machine (the kubelet and the daemon set kernel parameters, the daemon forwarding rules)
+is noted before and put back after.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 from controlplane_lib import processes
 from controlplane_lib.console import RemedyError, say, tail
 from controlplane_lib.paths import cache_root
+from kind_lib import firewall
 from kind_lib.docker import log_of, run_or_stop
 
 _PARAMETERS = (
@@ -76,6 +77,7 @@ def require(*, may_start: bool) -> None:
     if not shutil.which("dockerd") or not shutil.which("docker") or not shutil.which("iptables"):
         _install()
     _note_parameters()
+    _write(_read() | {"firewall": firewall.note()})
     _start()
 
 
@@ -90,6 +92,8 @@ def put_back() -> None:
             time.sleep(0.1)
         if child := _children.pop(state["pid"], None):
             child.poll()
+        if "firewall" in state:
+            firewall.put_back(state["firewall"])
     for name, value in state.get("parameters", {}).items():
         with suppress(OSError):  # not root: it was not us who could change it
             if (_SYSTEM / name).read_text().strip() != value:

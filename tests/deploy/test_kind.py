@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from support.kind_cluster import INSTALL, REPOSITORY, cluster, daemon, images, network, runtime
+from support.kind_cluster import INSTALL, REPOSITORY, cluster, daemon, firewall, images, network, runtime
 
 DOCKERFILE = (REPOSITORY / "operator" / "Dockerfile").read_text()
 
@@ -74,6 +74,50 @@ def test_a_runtime_asks_for_no_capability_that_the_machine_withholds(
     runtime.main(["delete", "id"])
     assert [arguments[0] for arguments in ran] == ["runc"] * 3
     assert ran[2] == ["runc", "delete", "id"]
+
+
+BEFORE = """\
+*mangle
+:FORWARD ACCEPT [0:0]
+COMMIT
+*filter
+:INPUT ACCEPT [0:0]
+:FORWARD ACCEPT [0:0]
+-A INPUT -s 10.0.0.0/8 -m comment --comment "somebody's own" -j ACCEPT
+COMMIT
+*nat
+:POSTROUTING ACCEPT [0:0]
+COMMIT
+"""
+WHILE_DOCKER_RAN = """\
+*mangle
+:FORWARD ACCEPT [0:0]
+COMMIT
+*filter
+:INPUT ACCEPT [0:0]
+:FORWARD DROP [7:420]
+:DOCKER - [0:0]
+:DOCKER-ISOLATION-STAGE-1 - [0:0]
+:DOCKER-USER - [0:0]
+-A INPUT -s 10.0.0.0/8 -m comment --comment "somebody's own" -j ACCEPT
+-A FORWARD -j DOCKER-USER
+-A FORWARD -o docker0 -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT
+-A FORWARD -i br-0123456789ab -j ACCEPT
+-A DOCKER-ISOLATION-STAGE-1 -j RETURN
+COMMIT
+*nat
+:POSTROUTING ACCEPT [0:0]
+:DOCKER - [0:0]
+-A POSTROUTING -s 172.17.0.0/16 ! -o docker0 -j MASQUERADE
+COMMIT
+"""
+
+
+@pytest.mark.parametrize("policy", ["ACCEPT", "DROP"])
+def test_dockers_rules_go_and_those_of_others_stay(policy: str) -> None:
+    """Left alone, forwarding would stay forbidden on a machine that allowed it."""
+    wanted = BEFORE.replace(":FORWARD ACCEPT [0:0]\n-A", f":FORWARD {policy} [7:420]\n-A")
+    assert firewall.without_docker(WHILE_DOCKER_RAN, policy=policy) == wanted
 
 
 def test_every_node_is_told_the_ways_to_the_others(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 if str(REPOSITORY / "hack") not in sys.path:
     sys.path.insert(0, str(REPOSITORY / "hack"))
 
-from kind_lib import cluster, daemon, docker, images, network, runtime  # noqa: E402 - found
+from kind_lib import cluster, daemon, docker, firewall, images, network, runtime  # noqa: E402 - found
 from kind_lib.cluster import INSTALL, NAMESPACE, KindCluster  # noqa: E402
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "cluster",
     "daemon",
     "docker",
+    "firewall",
     "images",
     "network",
     "runtime",
