@@ -32,6 +32,7 @@ _PARAMETERS = (
     "vm/overcommit_memory",
 )
 _START_SECONDS = 60.0
+_STOP_SECONDS = 60.0
 _NEEDED = {"net_admin": 12, "sys_admin": 21}  # capabilities without which no daemon runs
 _SYSTEM = Path("/proc/sys")
 _children: dict[int, subprocess.Popen[bytes]] = {}  # the daemon, where this very process started it
@@ -86,12 +87,9 @@ def put_back() -> None:
     state = _read()
     if state.get("pid") and _is_ours(state):
         say("stopping Docker's daemon, which was started for this")
+        subprocess.run(["docker", "network", "rm", "kind"], capture_output=True, check=False)  # its bridge would stay
         os.kill(state["pid"], signal.SIGTERM)
-        until = time.monotonic() + 30
-        while processes.is_alive(state["pid"]) and time.monotonic() < until:
-            time.sleep(0.1)
-        if child := _children.pop(state["pid"], None):
-            child.poll()
+        _await_end(state["pid"])
         if "firewall" in state:
             firewall.put_back(state["firewall"])
     for name, value in state.get("parameters", {}).items():
@@ -99,6 +97,16 @@ def put_back() -> None:
             if (_SYSTEM / name).read_text().strip() != value:
                 (_SYSTEM / name).write_text(value)
     _state_file().unlink(missing_ok=True)
+
+
+def _await_end(pid: int) -> None:
+    if child := _children.pop(pid, None):
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(_STOP_SECONDS)
+        return
+    until = time.monotonic() + _STOP_SECONDS
+    while processes.is_alive(pid) and time.monotonic() < until:
+        time.sleep(0.1)
 
 
 def note() -> None:
