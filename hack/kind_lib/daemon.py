@@ -6,6 +6,7 @@ is noted before and put back after.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -14,14 +15,18 @@ import stat
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from controlplane_lib import processes
 from controlplane_lib.console import RemedyError, say, tail
 from controlplane_lib.paths import cache_root
 from kind_lib import firewall
 from kind_lib.docker import log_of, run_or_stop
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _PARAMETERS = (
     "kernel/keys/root_maxbytes",
@@ -82,8 +87,33 @@ def require(*, may_start: bool) -> None:
     _start()
 
 
+@contextmanager
+def in_use() -> Iterator[None]:
+    """While this lasts no other process stops the daemon; whoever is the last puts the machine back, if no cluster runs."""
+    path = cache_root() / "kind" / "daemon.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        try:
+            yield
+        finally:
+            with processes.uninterrupted(), suppress(BlockingIOError):
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if not _running_clusters():
+                    put_back()
+    finally:
+        os.close(descriptor)
+
+
+def _running_clusters() -> str:
+    """The containers of nodes that run, whoever made them; empty when none does, or Docker doesn't either."""
+    command = ["docker", "ps", "--quiet", "--filter", "label=io.x-k8s.kind.cluster"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout if answers() else ""
+
+
 def put_back() -> None:
-    """Stop the daemon if it was started here, and set what was noted; for when no cluster is left."""
+    """Stop the daemon if it was started here, and set what was noted; for when nobody needs it."""
     state = _read()
     if state.get("pid") and _is_ours(state):
         say("stopping Docker's daemon, which was started for this")

@@ -167,6 +167,63 @@ def test_what_was_changed_on_the_machine_is_put_back(tmp_path: Path, monkeypatch
     assert parameter.read_text() == "1"
 
 
+def test_the_last_to_need_the_daemon_puts_the_machine_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    put_back: list[str] = []
+    nodes = ["some node"]
+    monkeypatch.setattr(daemon, "put_back", lambda: put_back.append("now"))
+    monkeypatch.setattr(daemon, "_running_clusters", lambda: "".join(nodes))
+    with daemon.in_use():
+        pass
+    assert not put_back, "a cluster runs, whoever made it"
+    nodes.clear()
+    with daemon.in_use():
+        with daemon.in_use():
+            pass
+        assert not put_back, "somebody else is at work"
+    assert put_back == ["now"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ("up --name=", "'' is no name"),
+        ("down --name=../../x", "'../../x' is no name"),
+        ("down --name=.", "'.' is no name"),
+        ("up --name=Bad", "'Bad' is no name"),
+        ("up --name=-x", "'-x' is no name"),
+        ("up --name=ü", "is no name"),
+        ("up --name=" + "x" * 46, "up to 45 lower-case letters"),
+        ("up --workers=-1", "'-1': write 0 to 9"),
+        ("up --workers=ten", "'ten': write 0 to 9"),
+    ],
+)
+def test_a_name_or_number_that_can_not_be_is_refused(cache: Path, arguments: str, says: str) -> None:
+    """Once, an empty name was the folder of all clusters."""
+    kept = cache / "kind" / "clusters" / "other"
+    kept.mkdir(parents=True)
+    for program in ("kind", *(["controlplane"] if "--name" in arguments else [])):
+        command = [sys.executable, REPOSITORY / "hack" / program, *arguments.split()]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert says in done.stderr
+    assert kept.exists()
+
+
+def test_a_cluster_with_another_number_of_nodes_is_not_thrown_away() -> None:
+    found = cluster.KindCluster(name="mine", has_registry=False, nodes=2)
+    cluster.check_nodes(found, None)
+    cluster.check_nodes(found, 1)
+    with pytest.raises(Exception, match="is up with 1 workers, not 3"):
+        cluster.check_nodes(found, 3)
+
+
+@pytest.mark.parametrize(("workers", "is_freed"), [(0, False), (2, True)])
+def test_only_a_node_that_is_not_alone_is_freed_of_its_taint_here(workers: int, is_freed: bool) -> None:
+    """kind frees one that is alone, and fails where there is nothing to free it of."""
+    patches = cluster.configuration(workers=workers, has_registry=False)["kubeadmConfigPatches"]
+    assert any('"taints": []' in patch for patch in patches) is is_freed
+
+
 def test_status_and_env_say_what_to_run_when_nothing_is_up() -> None:
     for verb in ("status", "env"):
         done = subprocess.run(
