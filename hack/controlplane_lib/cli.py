@@ -14,7 +14,7 @@ from typing import NoReturn
 
 from controlplane_lib import binaries, install, plane
 from controlplane_lib.console import RemedyError, say
-from controlplane_lib.paths import default_name, run_dir
+from controlplane_lib.paths import checked_name, default_name, run_dir
 
 
 def main() -> int:
@@ -58,7 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     verbs.add_parser("binaries", help="only make the programs; prints their paths").set_defaults(run=_binaries)
     for verb in (up, down, env, install):
         verb.add_argument(
-            "--name", type=_name, default=default_name(), help="of the control plane (this clone's: %(default)s)"
+            "--name", type=checked_name, default=default_name(), help="of the control plane (this clone's: %(default)s)"
         )
     return parser
 
@@ -68,12 +68,6 @@ def _file(text: str) -> Path:
     if not path.is_file():
         raise argparse.ArgumentTypeError(f"there is no file {path}")
     return path
-
-
-def _name(text: str) -> str:
-    if not text.replace("-", "").isalnum() or text != text.lower() or len(text) > 60 or text.startswith("-"):
-        raise argparse.ArgumentTypeError("a name is up to 60 lower-case letters, digits and dashes")
-    return text
 
 
 def _up(asked: argparse.Namespace) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import os
 import platform
@@ -51,6 +52,19 @@ def default_name() -> str:
     """The control plane of this clone: two clones never share one."""
     folder = re.sub(r"[^a-z0-9]+", "-", REPOSITORY.name.lower()).strip("-")[:20] or "clone"
     return f"{folder}-{hashlib.sha256(str(REPOSITORY).encode()).hexdigest()[:8]}"
+
+
+def checked_name(text: str) -> str:
+    """A name that somebody chose: it becomes part of paths and of host names.
+
+    Raises:
+        argparse.ArgumentTypeError: it can't be one.
+    """
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,44}", text):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no name: write up to 45 lower-case letters, digits and dashes, and no dash first"
+        )
+    return text
 
 
 def run_dir(name: str) -> Path:

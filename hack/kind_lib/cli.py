@@ -9,7 +9,10 @@ import signal
 from typing import NoReturn
 
 from controlplane_lib.console import RemedyError, say, speak_as
+from controlplane_lib.paths import checked_name
 from kind_lib import cluster, daemon
+
+_MOST_WORKERS = 9
 
 
 def main() -> int:
@@ -35,7 +38,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="hack/kind", description="A kind cluster on this machine.")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="up|load|install|down|status|env|prepare")
     up = verbs.add_parser("up", help="make one, or find the one that runs; prints its kubeconfig")
-    up.add_argument("--workers", type=int, default=0, metavar="N", help="worker nodes beside the control plane's")
+    up.add_argument(
+        "--workers", type=_workers, metavar="N", help="worker nodes beside the control plane's (0 if it is new)"
+    )
     up.set_defaults(run=_up)
     verbs.add_parser("load", help="build this clone's images and put them into its nodes").set_defaults(run=_load)
     verbs.add_parser("install", help="load, then kubectl apply -k of this clone").set_defaults(run=_install)
@@ -47,8 +52,19 @@ def _parser() -> argparse.ArgumentParser:
     for verb in (up, prepare):
         verb.add_argument("--start-docker", action="store_true", help="start Docker's daemon if none runs (as root)")
     for verb in verbs.choices.values():
-        verb.add_argument("--name", default=cluster.default_name(), help="of the cluster (this clone's: %(default)s)")
+        verb.add_argument(
+            "--name",
+            type=checked_name,
+            default=cluster.default_name(),
+            help="of the cluster (this clone's: %(default)s)",
+        )
     return parser
+
+
+def _workers(text: str) -> int:
+    if not (text.isdecimal() and int(text) <= _MOST_WORKERS):
+        raise argparse.ArgumentTypeError(f"{text!r}: write 0 to {_MOST_WORKERS}")
+    return int(text)
 
 
 def _may_start(asked: argparse.Namespace) -> bool:
@@ -96,6 +112,8 @@ def _status(_asked: argparse.Namespace) -> None:
         found = cluster.find(name)
         state = "up" if found and found.answers() else "not well"
         print(f"{name}: {state}" + (f"  KUBECONFIG={found.kubeconfig}" if found else ""))
+    if not daemon.answers():
+        print("Docker's daemon does not answer, so no cluster runs")
     if not cluster.names():
         print("nothing is up; next: hack/kind up")
 

@@ -13,6 +13,7 @@ import time
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from controlplane_lib import binaries, processes
 from controlplane_lib.console import RemedyError, say, tail
@@ -82,47 +83,57 @@ class KindCluster:
         return asked.returncode == 0
 
 
-def up(name: str, *, workers: int = 0, may_start_docker: bool = False) -> KindCluster:
+def up(name: str, *, workers: int | None = None, may_start_docker: bool = False) -> KindCluster:
     """Have the cluster of that name run with its nodes ready.
+
+    Args:
+        workers: nodes beside the control plane's; None takes one that runs as it is.
 
     Raises:
         RemedyError: it can't; says what to do.
     """
     started = time.monotonic()
-    with hold(_lock(name), purpose=f"it is bringing {name} up or down"):
+    with daemon.in_use(), hold(_lock(name), purpose=f"it is bringing {name} up or down"):
         kind = str(binaries.find_or_make(("kind", "kubectl"))["kind"])
-        try:
-            daemon.require(may_start=may_start_docker)
-            found = find(name)
-            if found and found.nodes == workers + 1 and name in _existing(kind) and found.answers():
-                say(f"{name}: is up")
-            else:
-                _delete(kind, name)
-                found = _create(kind, name, workers=workers)
-            _finish(found)
-        except BaseException:
-            if not names():
-                with processes.uninterrupted():
-                    daemon.put_back()
-            raise
+        daemon.require(may_start=may_start_docker)
+        found = find(name)
+        if found and name in _existing(kind) and found.answers():
+            check_nodes(found, workers)
+            say(f"{name}: is up")
+        else:
+            _delete(kind, name)
+            found = _create(kind, name, workers=workers or 0)
+        _finish(found)
     say(f"{name}: ready in {time.monotonic() - started:.0f} s")
     return found
 
 
+def check_nodes(found: KindCluster, workers: int | None) -> None:
+    """Refuse a cluster that runs with another number of workers than was asked for: it may be in use."""
+    if workers is not None and found.nodes != workers + 1:
+        raise RemedyError(
+            f"{found.name} is up with {found.nodes - 1} workers, not {workers}",
+            remedy=f"use it as it is, or hack/kind down --name {found.name} first",
+        )
+
+
 def down(name: str) -> bool:
     """Delete the cluster; after the last one, put the machine back. False when there was nothing."""
-    with hold(_lock(name), purpose=f"it is bringing {name} up or down"), processes.uninterrupted():
+    with (
+        daemon.in_use(),
+        hold(_lock(name), purpose=f"it is bringing {name} up or down"),
+        processes.uninterrupted(),
+    ):
         was = _home(name).exists()
         if daemon.answers():
             kind = str(binaries.find_or_make(("kind",))["kind"])
             was = was or name in _existing(kind)
             _delete(kind, name)
-            is_last = not _existing(kind)
-        else:
-            is_last = True
+        elif was:
+            say(
+                "Docker's daemon does not answer: containers of the cluster, if any are left, go with its next up or down"
+            )
         shutil.rmtree(_home(name), ignore_errors=True)
-        if is_last:
-            daemon.put_back()
     return was
 
 
@@ -146,14 +157,11 @@ def prepare(*, may_start_docker: bool) -> None:
         RemedyError: something can't be made.
     """
     binaries.find_or_make(("kind", "kubectl"))
-    daemon.require(may_start=may_start_docker)
-    try:
+    with daemon.in_use():
+        daemon.require(may_start=may_start_docker)
         _, has_registry = _node_image()
         images.get_shell(has_registry=has_registry)
         images.build_operator(has_registry=has_registry)
-    finally:
-        if not names():
-            daemon.put_back()
 
 
 def load(cluster: KindCluster) -> None:
@@ -163,11 +171,16 @@ def load(cluster: KindCluster) -> None:
         RemedyError: one does not build.
     """
     kind = binaries.find_or_make(("kind",))["kind"]
-    for tag in (
-        images.get_shell(has_registry=cluster.has_registry),
-        images.build_operator(has_registry=cluster.has_registry),
-    ):
-        run_or_stop(f"loading {tag}", [kind, "load", "docker-image", "--name", cluster.name, tag])
+    # one clone at a time: they share Docker, and the names of the images in it
+    with hold(cache_root() / "kind" / "images.lock", purpose="it is building and loading images"):
+        tags = [
+            images.get_shell(has_registry=cluster.has_registry),
+            images.build_operator(has_registry=cluster.has_registry),
+            *([] if cluster.has_registry else [images.PUBLIC_SHELL]),  # which the samples name
+        ]
+        run_or_stop(
+            f"loading images into {cluster.name}", [kind, "load", "docker-image", "--name", cluster.name, *tags]
+        )
     say("the operator's image and the shell's are in every node")
 
 
@@ -206,7 +219,7 @@ def _create(kind: str, name: str, *, workers: int) -> KindCluster:
     image, has_registry = _node_image()
     home = _home(name)
     home.mkdir(parents=True, exist_ok=True)
-    (home / "config.json").write_text(json.dumps(_configuration(workers=workers, has_registry=has_registry)))
+    (home / "config.json").write_text(json.dumps(configuration(workers=workers, has_registry=has_registry)))
     say(f"{name}: making a cluster of {workers + 1} node{'s' if workers else ''}")
     command = [kind, "create", "cluster", "--name", name, "--image", image, "--config", home / "config.json"]
     try:
@@ -236,7 +249,8 @@ def _finish(cluster: KindCluster) -> None:
             )
 
 
-def _configuration(*, workers: int, has_registry: bool) -> dict[str, object]:
+def configuration(*, workers: int, has_registry: bool) -> dict[str, Any]:
+    """What kind is told to make."""
     kubelet = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
@@ -244,7 +258,8 @@ def _configuration(*, workers: int, has_registry: bool) -> dict[str, object]:
     }
     untainted = {"kind": "InitConfiguration", "nodeRegistration": {"taints": []}}  # Pods may run on every node
     nameless = {"kind": "ClusterConfiguration", "dns": {"disabled": True}}
-    patches = [kubelet, untainted, *([] if has_registry else [nameless])]
+    # kind itself frees a node that is alone of its taint, and fails where there is none
+    patches = [kubelet, *([untainted] if workers else []), *([] if has_registry else [nameless])]
     return {
         "kind": "Cluster",
         "apiVersion": "kind.x-k8s.io/v1alpha4",

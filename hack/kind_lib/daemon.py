@@ -1,11 +1,12 @@
 """Docker's daemon: the one that runs; else, on request, one that is started here and stopped with the last cluster.
 
-What a cluster changes on the whole machine (the kubelet and the daemon set kernel parameters) is noted before and put
-back after.
+What a cluster changes on the whole machine (the kubelet and the daemon set kernel parameters, the daemon forwarding rules)
+is noted before and put back after.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -14,13 +15,18 @@ import stat
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from controlplane_lib import processes
 from controlplane_lib.console import RemedyError, say, tail
 from controlplane_lib.paths import cache_root
+from kind_lib import firewall
 from kind_lib.docker import log_of, run_or_stop
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _PARAMETERS = (
     "kernel/keys/root_maxbytes",
@@ -31,6 +37,7 @@ _PARAMETERS = (
     "vm/overcommit_memory",
 )
 _START_SECONDS = 60.0
+_STOP_SECONDS = 60.0
 _NEEDED = {"net_admin": 12, "sys_admin": 21}  # capabilities without which no daemon runs
 _SYSTEM = Path("/proc/sys")
 _children: dict[int, subprocess.Popen[bytes]] = {}  # the daemon, where this very process started it
@@ -76,25 +83,60 @@ def require(*, may_start: bool) -> None:
     if not shutil.which("dockerd") or not shutil.which("docker") or not shutil.which("iptables"):
         _install()
     _note_parameters()
+    _write(_read() | {"firewall": firewall.note()})
     _start()
 
 
+@contextmanager
+def in_use() -> Iterator[None]:
+    """While this lasts no other process stops the daemon; whoever is the last puts the machine back, if no cluster runs."""
+    path = cache_root() / "kind" / "daemon.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        try:
+            yield
+        finally:
+            with processes.uninterrupted(), suppress(BlockingIOError):
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if not _running_clusters():
+                    put_back()
+    finally:
+        os.close(descriptor)
+
+
+def _running_clusters() -> str:
+    """The containers of nodes that run, whoever made them; empty when none does, or Docker doesn't either."""
+    command = ["docker", "ps", "--quiet", "--filter", "label=io.x-k8s.kind.cluster"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout if answers() else ""
+
+
 def put_back() -> None:
-    """Stop the daemon if it was started here, and set what was noted; for when no cluster is left."""
+    """Stop the daemon if it was started here, and set what was noted; for when nobody needs it."""
     state = _read()
     if state.get("pid") and _is_ours(state):
         say("stopping Docker's daemon, which was started for this")
+        subprocess.run(["docker", "network", "rm", "kind"], capture_output=True, check=False)  # its bridge would stay
         os.kill(state["pid"], signal.SIGTERM)
-        until = time.monotonic() + 30
-        while processes.is_alive(state["pid"]) and time.monotonic() < until:
-            time.sleep(0.1)
-        if child := _children.pop(state["pid"], None):
-            child.poll()
+        _await_end(state["pid"])
+        if "firewall" in state:
+            firewall.put_back(state["firewall"])
     for name, value in state.get("parameters", {}).items():
         with suppress(OSError):  # not root: it was not us who could change it
             if (_SYSTEM / name).read_text().strip() != value:
                 (_SYSTEM / name).write_text(value)
     _state_file().unlink(missing_ok=True)
+
+
+def _await_end(pid: int) -> None:
+    if child := _children.pop(pid, None):
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(_STOP_SECONDS)
+        return
+    until = time.monotonic() + _STOP_SECONDS
+    while processes.is_alive(pid) and time.monotonic() < until:
+        time.sleep(0.1)
 
 
 def note() -> None:

@@ -11,7 +11,7 @@ from kind_lib.without_registry import images as without_registry
 
 OPERATOR = "localhost/workflow-schedules/operator:dev"
 SHELL = "localhost/workflow-schedules/shell:1"  # has sh, echo and sleep
-_PUBLIC_SHELL = "busybox:1.37"
+PUBLIC_SHELL = "busybox:1.37"
 
 
 def build_operator(*, has_registry: bool, tag: str = OPERATOR, is_fresh: bool = False) -> str:
@@ -47,9 +47,11 @@ def build_operator(*, has_registry: bool, tag: str = OPERATOR, is_fresh: bool = 
 def get_shell(*, has_registry: bool) -> str:
     """Have the shell's image under its name."""
     if has_registry:
-        if not has_image(_PUBLIC_SHELL):
-            docker("pull", "--quiet", _PUBLIC_SHELL)
-        docker("tag", _PUBLIC_SHELL, SHELL)
+        if not has_image(PUBLIC_SHELL):
+            docker("pull", "--quiet", PUBLIC_SHELL)
+        docker("tag", PUBLIC_SHELL, SHELL)
     else:
-        docker("tag", without_registry.shell_image(), SHELL)
+        shell = without_registry.shell_image()
+        for tag in (SHELL, PUBLIC_SHELL):  # the samples run here, too
+            docker("tag", shell, tag)
     return SHELL

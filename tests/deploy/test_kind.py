@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from support.kind_cluster import INSTALL, REPOSITORY, cluster, daemon, images, network, runtime
+from support.kind_cluster import INSTALL, REPOSITORY, cluster, daemon, firewall, images, network, runtime
 
 DOCKERFILE = (REPOSITORY / "operator" / "Dockerfile").read_text()
 
@@ -76,6 +76,50 @@ def test_a_runtime_asks_for_no_capability_that_the_machine_withholds(
     assert ran[2] == ["runc", "delete", "id"]
 
 
+BEFORE = """\
+*mangle
+:FORWARD ACCEPT [0:0]
+COMMIT
+*filter
+:INPUT ACCEPT [0:0]
+:FORWARD ACCEPT [0:0]
+-A INPUT -s 10.0.0.0/8 -m comment --comment "somebody's own" -j ACCEPT
+COMMIT
+*nat
+:POSTROUTING ACCEPT [0:0]
+COMMIT
+"""
+WHILE_DOCKER_RAN = """\
+*mangle
+:FORWARD ACCEPT [0:0]
+COMMIT
+*filter
+:INPUT ACCEPT [0:0]
+:FORWARD DROP [7:420]
+:DOCKER - [0:0]
+:DOCKER-ISOLATION-STAGE-1 - [0:0]
+:DOCKER-USER - [0:0]
+-A INPUT -s 10.0.0.0/8 -m comment --comment "somebody's own" -j ACCEPT
+-A FORWARD -j DOCKER-USER
+-A FORWARD -o docker0 -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT
+-A FORWARD -i br-0123456789ab -j ACCEPT
+-A DOCKER-ISOLATION-STAGE-1 -j RETURN
+COMMIT
+*nat
+:POSTROUTING ACCEPT [0:0]
+:DOCKER - [0:0]
+-A POSTROUTING -s 172.17.0.0/16 ! -o docker0 -j MASQUERADE
+COMMIT
+"""
+
+
+@pytest.mark.parametrize("policy", ["ACCEPT", "DROP"])
+def test_dockers_rules_go_and_those_of_others_stay(policy: str) -> None:
+    """Left alone, forwarding would stay forbidden on a machine that allowed it."""
+    wanted = BEFORE.replace(":FORWARD ACCEPT [0:0]\n-A", f":FORWARD {policy} [7:420]\n-A")
+    assert firewall.without_docker(WHILE_DOCKER_RAN, policy=policy) == wanted
+
+
 def test_every_node_is_told_the_ways_to_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     nodes = [
         {
@@ -121,6 +165,63 @@ def test_what_was_changed_on_the_machine_is_put_back(tmp_path: Path, monkeypatch
     daemon.note()  # what a second cluster finds is not what there was
     daemon.put_back()
     assert parameter.read_text() == "1"
+
+
+def test_the_last_to_need_the_daemon_puts_the_machine_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    put_back: list[str] = []
+    nodes = ["some node"]
+    monkeypatch.setattr(daemon, "put_back", lambda: put_back.append("now"))
+    monkeypatch.setattr(daemon, "_running_clusters", lambda: "".join(nodes))
+    with daemon.in_use():
+        pass
+    assert not put_back, "a cluster runs, whoever made it"
+    nodes.clear()
+    with daemon.in_use():
+        with daemon.in_use():
+            pass
+        assert not put_back, "somebody else is at work"
+    assert put_back == ["now"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ("up --name=", "'' is no name"),
+        ("down --name=../../x", "'../../x' is no name"),
+        ("down --name=.", "'.' is no name"),
+        ("up --name=Bad", "'Bad' is no name"),
+        ("up --name=-x", "'-x' is no name"),
+        ("up --name=ü", "is no name"),
+        ("up --name=" + "x" * 46, "up to 45 lower-case letters"),
+        ("up --workers=-1", "'-1': write 0 to 9"),
+        ("up --workers=ten", "'ten': write 0 to 9"),
+    ],
+)
+def test_a_name_or_number_that_can_not_be_is_refused(cache: Path, arguments: str, says: str) -> None:
+    """Once, an empty name was the folder of all clusters."""
+    kept = cache / "kind" / "clusters" / "other"
+    kept.mkdir(parents=True)
+    for program in ("kind", *(["controlplane"] if "--name" in arguments else [])):
+        command = [sys.executable, REPOSITORY / "hack" / program, *arguments.split()]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert says in done.stderr
+    assert kept.exists()
+
+
+def test_a_cluster_with_another_number_of_nodes_is_not_thrown_away() -> None:
+    found = cluster.KindCluster(name="mine", has_registry=False, nodes=2)
+    cluster.check_nodes(found, None)
+    cluster.check_nodes(found, 1)
+    with pytest.raises(Exception, match="is up with 1 workers, not 3"):
+        cluster.check_nodes(found, 3)
+
+
+@pytest.mark.parametrize(("workers", "is_freed"), [(0, False), (2, True)])
+def test_only_a_node_that_is_not_alone_is_freed_of_its_taint_here(workers: int, is_freed: bool) -> None:
+    """kind frees one that is alone, and fails where there is nothing to free it of."""
+    patches = cluster.configuration(workers=workers, has_registry=False)["kubeadmConfigPatches"]
+    assert any('"taints": []' in patch for patch in patches) is is_freed
 
 
 def test_status_and_env_say_what_to_run_when_nothing_is_up() -> None:

@@ -15,7 +15,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 if str(REPOSITORY / "hack") not in sys.path:
     sys.path.insert(0, str(REPOSITORY / "hack"))
 
-from kind_lib import cluster, daemon, docker, images, network, runtime  # noqa: E402 - found
+from controlplane_lib import binaries  # noqa: E402 - found
+from kind_lib import cluster, daemon, docker, firewall, images, network, runtime  # noqa: E402 - found
 from kind_lib.cluster import INSTALL, NAMESPACE, KindCluster  # noqa: E402
 
 __all__ = [
@@ -25,9 +26,11 @@ __all__ = [
     "KindCluster",
     "a_template",
     "apply",
+    "binaries",
     "cluster",
     "daemon",
     "docker",
+    "firewall",
     "images",
     "network",
     "runtime",
