@@ -182,7 +182,8 @@ class Auditor:
         if log.schedule is None or not log.records or log.records[-1]["spec"].get("state") != "Active":
             return []
         head, generation = log.records[-1]["spec"], log.schedule["metadata"]["generation"]
-        if len(_admitted(log.records)) >= log.schedule["spec"].get("runLimit", math.inf):
+        is_used_up = len(_admitted(log.records)) >= log.schedule["spec"].get("runLimit", math.inf)
+        if is_used_up or "deletionTimestamp" in log.schedule["metadata"]:
             return []
         due = _due(log, generation, parse_utc(head["consumedThroughTime"]), self._clock.now() - PATIENCE)
         candidates = (log.schedule.get("status") or {}).get("candidates", [])

@@ -92,7 +92,8 @@ PAUSING = [
          "10:30", "Edited Paused @10:30:00"),
     Case("R36 broken while paused: on record", a_snapshot(paused(generation=3, schedule="61 * * * *"), head=head(FOREVER)),
          "10:30", "Edited Blocked @10:30:00"),
-    Case("P4 a pause and a resume unseen", a_snapshot(RESUMED, head=a_record()), "10:00:30", "Edited Active @10:00:30 gives up 1"),
+    Case("P4 a pause and a resume unseen", a_snapshot(RESUMED, head=a_record()), "10:00:30",
+         "Edited Active @10:00:30 gives up 1"),
     Case("P5 the log knows a pause that the cache doesn't", a_snapshot(PLAIN, head=head(FOREVER)), "11:00", "LookAgain"),
 ]  # fmt: skip
 
@@ -177,11 +178,9 @@ def ended(number: int, outcome: Outcome, when: str = "10:00:31", **fields: objec
     return a_run(record=an_admission(number, status=status, **fields))
 
 
-def after_run(
-    count: int, outcome: Outcome = Outcome.FAILED, schedule: Schedule = GUARDED, **fields: object
-) -> Snapshot:
+def after_run(count: int, outcome: Outcome = Outcome.FAILED, schedule: Schedule = GUARDED) -> Snapshot:
     """Build a log with so many failures before its newest run, and how that ended."""
-    run = ended(2, outcome, schedule=schedule, **streak(count), **fields)
+    run = ended(2, outcome, schedule=schedule, **streak(count))
     return a_snapshot(schedule, head=run.record, runs=(run,))
 
 
@@ -193,7 +192,8 @@ STOPPED = a_snapshot(GUARDED, head=a_record(3, schedule=GUARDED, state=State.PAU
 FIXED = a_schedule(schedule="0 * * * *", input={"fixed": True}, generation=2, **THREE)
 BOTH = paused("12:00", **THREE)
 FAILURES = [
-    Case("P6 the third failure: on record at once, before what is due", after_run(2), "11:00", "Paused Paused @11:00:00 gives up 1"),
+    Case("P6 the third failure: on record at once, before what is due", after_run(2), "11:00",
+         "Paused Paused @11:00:00 gives up 1"),
     Case("P6 two are not three", after_run(1), "10:30", "nothing", "11:00"),
     Case("P6 without the field nothing stops", after_run(8, schedule=PLAIN), "10:30", "nothing", "11:00"),
     Case("P6 a good run in between begins anew", after_run(2, Outcome.COMPLETED), "10:30", "nothing", "11:00"),
@@ -201,17 +201,20 @@ FAILURES = [
     Case("P6 a cancelled run is none", after_run(2, Outcome.CANCELLED), "10:30", "nothing", "11:00"),
     Case("P6 it stays: no write, no wake-up", STOPPED, "18:30", "nothing"),
     Case("P6 a run that was still going and ends well does not end it", replace(STOPPED, runs=(ended(2, Outcome.COMPLETED),),
-         head=a_record(3, schedule=GUARDED, state=State.PAUSED, consumed=at("10:01"), open=(2,), **streak(3))), "10:30", "nothing"),
+         head=a_record(3, schedule=GUARDED, state=State.PAUSED, consumed=at("10:01"), open=(2,), **streak(3))), "10:30",
+         "nothing"),
     Case("R10 an edit ends it: from now", replace(STOPPED, schedule=FIXED), "11:30", "Resumed Active @11:30:00"),
     Case("R10 an irrelevant edit doesn't", replace(STOPPED, schedule=replace(GUARDED, generation=2)), "11:30",
          "Paused Paused @11:30:00"),
     Case("R18 neither does disabling and enabling", replace(STOPPED, schedule=replace(GUARDED, generation=3)), "11:30",
          "Edited Paused @11:30:00"),
-    Case("R27 a manual run that completed since ends it: from now", manual(STOPPED, "10:20"), "11:30", "Resumed Active @11:30:00"),
+    Case("R27 a manual run that completed since ends it: from now", manual(STOPPED, "10:20"), "11:30",
+         "Resumed Active @11:30:00"),
     Case("R27 one that completed before the last failure doesn't", manual(STOPPED, "10:00:31"), "11:30", "nothing"),
     Case("R27 one just before it is on record: no pause", manual(after_run(2), "10:00:40"), "10:30", "nothing", "11:00"),
     Case("P6 the failures of a run from before the edit don't count", a_snapshot(FIXED, head=a_record(3, schedule=FIXED,
-         revision=2, open=(2,), consumed=at("10:15"), **streak(2)), runs=(ended(2, Outcome.FAILED),)), "10:30", "nothing", "11:00"),
+         revision=2, open=(2,), consumed=at("10:15"), **streak(2)), runs=(ended(2, Outcome.FAILED),)), "10:30", "nothing",
+         "11:00"),
     Case("P6 failing while its owner pauses it, too: on record, since that pause ends", a_snapshot(BOTH, head=head(BOTH,
          open=(2,), **streak(2)), runs=(ended(2, Outcome.FAILED, schedule=BOTH),)), "10:30", "Paused Paused @10:30:00"),
     Case("P6 then the end of the owner's changes nothing", a_snapshot(BOTH, head=head(BOTH, **streak(3))), "12:30", "nothing"),
