@@ -73,7 +73,8 @@ class Totals(Counts):
 
     consecutive_failures: Annotated[int, Wire("Failures since the last success.", minimum=0)] = 0
     counted_failures: Annotated[
-        int, Wire("Failures in a row of this revision's runs, since the last good run: pauseAfterFailures.", minimum=0)
+        int,
+        Wire("With pauseAfterFailures: failures in a row of this revision's runs, since the last good run.", minimum=0),
     ] = 0
     last_schedule_time: Annotated[UtcTime | None, Wire("Newest admitted instant.")] = None
     last_successful_time: Annotated[UtcTime | None, Wire("When a run last completed.")] = None

@@ -67,19 +67,21 @@ def totals_now(head: Record | None, runs: Iterable[Run]) -> Totals:
 def failures_in_a_row(snapshot: Snapshot, schedule: Schedule) -> int:
     """Return the failures in a row that `pauseAfterFailures` counts.
 
-    An edit begins anew, so does a manual run that completed after the last failure. A pause that is on record is not ended by
-    a run that was still going.
+    An edit begins anew, also the one that sets that field, so none is counted without it. So does a manual run that
+    completed after the last failure. A pause that is on record is not ended by a run that was still going.
 
     Source: contract `pauseAfterFailures`; P6.
     """
-    head = snapshot.head
-    if head is None or head.spec.totals is None or revision_now(snapshot, schedule) != head.spec.revision:
+    head, limit = snapshot.head, schedule.spec.pause_after_failures if schedule.spec else None
+    if limit is None or head is None or head.spec.totals is None:
+        return 0
+    if revision_now(snapshot, schedule) != head.spec.revision:
         return 0
     totals, good = totals_now(head, snapshot.runs), snapshot.last_good_manual_at
     if good is not None and totals.last_failure_time is not None and good > totals.last_failure_time:
         return 0
-    kept, limit = head.spec.totals.counted_failures, schedule.spec.pause_after_failures if schedule.spec else None
-    if head.spec.state is State.PAUSED and limit is not None and kept >= limit:
+    kept = head.spec.totals.counted_failures
+    if head.spec.state is State.PAUSED and kept >= limit:
         return max(kept, totals.counted_failures)
     return totals.counted_failures
 

@@ -77,8 +77,8 @@ def resumed_at(snapshot: Snapshot, head: Record, schedule: Schedule) -> datetime
 
     Source: contract R19; P4, P6.
     """
-    pause, consumed = _written(schedule), head.spec.consumed_through_time
-    if pause is None or pause.until_time is None or (consumed is not None and pause.until_time <= consumed):
+    pause = _written(schedule)
+    if pause is None or pause.until_time is None:
         return None
     steps = 0 if head.spec.state is State.PAUSED else 1
     if _steps(head, schedule) != steps or head.spec.spec_hash != schedule.spec_hash:
