@@ -7,6 +7,7 @@ It watches every commit and keeps what was ever there, so that deleting objects 
 from __future__ import annotations
 
 import itertools
+import math
 from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -125,7 +126,10 @@ class Auditor:
             self._wrong("I4", f"{name} was admitted at or before the watermark")
         if any(each["spec"].get("scheduledTime") == spec["scheduledTime"] for each in _admitted(log.records)):
             self._wrong("I1", f"{name} admits {spec['scheduledTime']} a second time")
-        limit = (log.specs.get(spec["generation"]) or {}).get("spec", {}).get("maxActiveRuns") or 1
+        written = (log.specs.get(spec["generation"]) or {}).get("spec", {})
+        if len(_admitted(log.records)) >= written.get("runLimit", math.inf):
+            self._wrong("I5", f"{name} was admitted beyond runLimit {written['runLimit']}")
+        limit = written.get("maxActiveRuns") or 1
         unfinished = [each for each in _admitted(log.records) if not self._is_final(each)]
         if len(unfinished) >= limit:
             self._wrong("I2", f"{name} was admitted beside {len(unfinished)} unfinished, {limit} allowed")
@@ -178,6 +182,9 @@ class Auditor:
         if log.schedule is None or not log.records or log.records[-1]["spec"].get("state") != "Active":
             return []
         head, generation = log.records[-1]["spec"], log.schedule["metadata"]["generation"]
+        is_used_up = len(_admitted(log.records)) >= log.schedule["spec"].get("runLimit", math.inf)
+        if is_used_up or "deletionTimestamp" in log.schedule["metadata"]:
+            return []
         due = _due(log, generation, parse_utc(head["consumedThroughTime"]), self._clock.now() - PATIENCE)
         candidates = (log.schedule.get("status") or {}).get("candidates", [])
         name = log.schedule["metadata"]["name"]

@@ -215,6 +215,7 @@ def a_snapshot(
     is_log_read: bool = True,
     since_acquired: timedelta = timedelta(hours=1),
     writer: Writer = WRITER,
+    last_good_manual_at: datetime | None = None,
 ) -> Snapshot:
     """Build a snapshot; without a head the log has the Baseline of the schedule's creation."""
     schedule = a_schedule() if schedule is _UNSET else schedule
@@ -229,4 +230,5 @@ def a_snapshot(
         contradiction=contradiction,
         writer=writer,
         since_acquired=since_acquired,
+        last_good_manual_at=last_good_manual_at,
     )

@@ -20,8 +20,8 @@ from support.builders import (
     an_admission,
     at,
 )
-from workflow_schedules.api.occurrence import Decision
-from workflow_schedules.api.schedule import MisfirePolicy, State, WorkflowRef
+from workflow_schedules.api.occurrence import Decision, Totals
+from workflow_schedules.api.schedule import MisfirePolicy, Pause, State, WorkflowRef
 from workflow_schedules.core.decide import decide
 from workflow_schedules.core.model import Append, JobPhase, Schedule, Snapshot
 
@@ -34,6 +34,10 @@ SCHEDULES = st.builds(
     misfire_policy=st.sampled_from(MisfirePolicy),
     starting_deadline_seconds=st.sampled_from([None, 5, 600, 10**12]),
     workflow_ref=st.sampled_from([None, WorkflowRef(name="report")]),
+    pause=st.sampled_from([None, None, Pause(), Pause(until_time=at("09:15")), Pause(until_time=at("11:00"))]),
+    run_limit=st.sampled_from([None, None, 1, 3]),
+    pause_after_failures=st.sampled_from([None, None, 1, 2]),
+    end_time=st.sampled_from([None, None, at("10:10")]),
     is_deleting=st.sampled_from([False, False, True]),
     status=st.one_of(
         st.none(),
@@ -67,9 +71,15 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
         is_outcome_unanswered=draw(st.booleans()),
     )
     waiting = draw(st.sampled_from([(), (), (at("08:30"),)]))
-    states = st.sampled_from([State.ACTIVE, State.ACTIVE, State.DISABLED, State.HELD, State.BLOCKED])
+    states = st.sampled_from([State.ACTIVE, State.ACTIVE, State.DISABLED, State.HELD, State.BLOCKED, State.PAUSED])
     baseline = a_record(
-        3, schedule=schedule or a_schedule(), open=(2,), consumed=draw(TIMES), waiting=waiting, state=draw(states)
+        3,
+        schedule=schedule or a_schedule(),
+        open=(2,),
+        consumed=draw(TIMES),
+        waiting=waiting,
+        state=draw(states),
+        totals=Totals(admitted=draw(st.integers(0, 3)), counted_failures=draw(st.integers(0, 2))),
     )
     head = draw(st.sampled_from([None, baseline, run.record]))
     return a_snapshot(
@@ -82,6 +92,7 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
         held=draw(st.sampled_from([(), (at("09:00"),)])),
         is_log_read=draw(st.booleans()),
         since_acquired=timedelta(seconds=draw(st.sampled_from([0, 90, 91, 4000]))),
+        last_good_manual_at=draw(st.one_of(st.none(), TIMES)),
     )
 
 
@@ -117,6 +128,24 @@ def test_no_record_moves_the_watermark_back_or_loses_a_run(snapshot: Snapshot, n
 def _stored(snapshot: Snapshot) -> list[datetime]:
     status = snapshot.schedule.status if snapshot.schedule else None
     return [status.consumed_through_time, CREATED] if status else [CREATED]
+
+
+@settings(deadline=None)
+@given(snapshot=snapshots(), now=TIMES)
+def test_nothing_is_admitted_while_paused_or_used_up(snapshot: Snapshot, now: datetime) -> None:
+    """I5, R19, R21: neither by the spec nor by what the head says."""
+    step, head, schedule = decide(snapshot, now=now).step, snapshot.head, snapshot.schedule
+    if not isinstance(step, Append) or step.spec.decision is not Decision.ADMITTED:
+        return
+    assert head is not None
+    assert head.spec.state is State.ACTIVE
+    assert schedule is not None
+    assert schedule.spec is not None
+    pause, limit = schedule.spec.pause, schedule.spec.run_limit
+    if pause is not None:
+        assert pause.until_time is not None
+        assert pause.until_time <= max(now, head.spec.consumed_through_time or now)
+    assert limit is None or step.spec.totals.admitted <= limit
 
 
 def settle(snapshot: Snapshot, now: datetime) -> list[Decision]:

@@ -182,6 +182,7 @@ RECORD: dict[str, Any] = {
         "coalesced": 5,
         "superseded": 6,
         "consecutiveFailures": 7,
+        "countedFailures": 8,
         "lastScheduleTime": "2026-08-27T12:00:00Z",
         "lastSuccessfulTime": "2026-08-27T12:00:00Z",
         "lastFailureTime": "2026-08-27T12:00:00Z",

@@ -124,7 +124,7 @@ CASES = [
         admitted=1, last_schedule_time=at("10:00"))), runs=(a_run(job=a_job()),)), State.COMPLETE,
         {"Ready": "True Complete", "Complete": "True OneShotDone"}),
     Case("R21 a one-shot that was missed", a_snapshot(ONCE, head=a_record(schedule=ONCE, consumed=at("10:00"), totals=Totals(
-        skipped=1))), State.COMPLETE, {"Ready": "True Complete", "Complete": "True OneShotDone"}),
+        skipped=1))), State.COMPLETE, {"Ready": "True Complete", "Complete": "True OneShotMissed"}),
     Case("R35 its Job can't be made", a_snapshot(runs=(a_run(last_error="quota exceeded"),)), State.ACTIVE,
          {"RunsHealthy": "False JobNotCreated"}),
     Case("R35 its Job was made after all", a_snapshot(runs=(a_run(last_error="quota exceeded", job=a_job()),)), State.ACTIVE, {}),

@@ -72,6 +72,10 @@ class Totals(Counts):
     """Counts of the schedule up to and including this record."""
 
     consecutive_failures: Annotated[int, Wire("Failures since the last success.", minimum=0)] = 0
+    counted_failures: Annotated[
+        int,
+        Wire("With pauseAfterFailures: failures in a row of this revision's runs, since the last good run.", minimum=0),
+    ] = 0
     last_schedule_time: Annotated[UtcTime | None, Wire("Newest admitted instant.")] = None
     last_successful_time: Annotated[UtcTime | None, Wire("When a run last completed.")] = None
     last_failure_time: Annotated[UtcTime | None, Wire("When a run last ended otherwise.")] = None

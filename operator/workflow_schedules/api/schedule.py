@@ -98,7 +98,13 @@ class Pause(Model):
     """The runtime hold of whoever is on call: present means paused."""
 
     reason: Annotated[str | None, Wire("Why, for people.", max_length=1024)] = None
-    until_time: Annotated[UtcTime | None, Wire("When it ends by itself; without it, when it is removed.")] = None
+    until_time: Annotated[
+        UtcTime | None,
+        Wire(
+            "When it ends by itself: instants up to and including it are not run. Past: not paused. Without it, the pause "
+            "ends when it is removed."
+        ),
+    ] = None
 
 
 class InputBinding(Model):
@@ -277,10 +283,21 @@ class WorkflowScheduleSpec(Model):
             minimum=1,
         ),
     ] = None
-    run_limit: Annotated[int | None, Wire("After so many admitted runs the schedule is complete.", minimum=1)] = None
+    run_limit: Annotated[
+        int | None,
+        Wire(
+            "After so many scheduled runs the schedule is complete. Counts from its creation, whatever became of the runs; "
+            "edits don't begin anew, a higher limit reopens it from then on.",
+            minimum=1,
+        ),
+    ] = None
     pause_after_failures: Annotated[
         int | None,
-        Wire("After so many failures in a row nothing more is admitted until an edit or a good manual run.", minimum=1),
+        Wire(
+            "After so many failures of scheduled runs in a row nothing more is admitted until an edit of what runs or when, "
+            "or a good manual run. Either begins the count anew.",
+            minimum=1,
+        ),
     ] = None
     successful_jobs_history_limit: Annotated[
         int, Wire("Completed Jobs kept.", minimum=0, maximum=1000, has_default=True)
@@ -324,7 +341,7 @@ class Counts(Model):
     failed: Annotated[int, Wire("Runs that ended otherwise.", minimum=0)] = 0
     skipped: Annotated[int, Wire("Instants skipped.", minimum=0)] = 0
     coalesced: Annotated[int, Wire("Instants covered by a later one.", minimum=0)] = 0
-    superseded: Annotated[int, Wire("Instants given up by an edit, a pause or a hold.", minimum=0)] = 0
+    superseded: Annotated[int, Wire("Instants given up by an edit, a pause, a hold or a limit.", minimum=0)] = 0
 
 
 class WorkflowScheduleStatus(Model):

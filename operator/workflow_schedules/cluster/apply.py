@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, assert_never
 
 from workflow_schedules.api import names
+from workflow_schedules.api.schedule import DeletionPolicy
 from workflow_schedules.cluster import wire
 from workflow_schedules.cluster.backoff import BACKOFF_FIRST_SECONDS, FENCE_LAG_TRIES, pause_seconds
 from workflow_schedules.cluster.cluster import CLOCK_TOLERANCE
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
     from workflow_schedules.cluster.memory import ScheduleLog
-    from workflow_schedules.core.model import Definition, ObjectRef, Run, Schedule, Snapshot, Step
+    from workflow_schedules.core.model import Definition, Run, Schedule, Snapshot, Step
 
 log = logging.getLogger(__name__)
 
@@ -130,7 +131,7 @@ async def _append(cluster: Cluster, step: Append, snapshot: Snapshot, fence: Fen
     if step.template is not None:
         await cluster.templates.pin(schedule.ref.namespace, step.template)
         fence.check()
-    body = _record_body(schedule.ref, step)
+    body = _record_body(schedule, step)
     memory = cluster.cache.log(snapshot.uid)
     try:
         answer = await cluster.client.create_occurrence(schedule.ref.namespace, body)
@@ -163,18 +164,35 @@ def _ahead_of_server(cluster: Cluster, watermark: datetime | None) -> float:
     return max(0.0, (watermark - server - CLOCK_TOLERANCE).total_seconds())
 
 
-def _record_body(schedule: ObjectRef, step: Append) -> dict[str, Any]:
-    spec, uid = step.spec, step.spec.schedule_ref.uid or ""
+def _record_body(schedule: Schedule, step: Append) -> dict[str, Any]:
+    spec, uid, ref = step.spec, step.spec.schedule_ref.uid or "", schedule.ref
     return {
         "apiVersion": names.API_VERSION,
         "kind": names.KIND_OCCURRENCE,
         "metadata": {
-            "name": names.record_name(schedule.name, uid, spec.sequence or 0),
-            "namespace": schedule.namespace,
-            "labels": labels(schedule.name, uid, str(spec.cause), spec.scheduled_time),
+            "name": names.record_name(ref.name, uid, spec.sequence or 0),
+            "namespace": ref.namespace,
+            "labels": labels(ref.name, uid, str(spec.cause), spec.scheduled_time),
+            "ownerReferences": _owners(schedule),
         },
         "spec": spec.wire(),
     }
+
+
+def _owners(schedule: Schedule) -> list[dict[str, Any]]:
+    """Return who takes the record along when it is deleted: with `deletionPolicy: Delete` the schedule (R20)."""
+    if schedule.spec is None or schedule.spec.deletion_policy is DeletionPolicy.RETAIN:
+        return []
+    return [
+        {
+            "apiVersion": names.API_VERSION,
+            "kind": names.KIND_SCHEDULE,
+            "name": schedule.ref.name,
+            "uid": schedule.uid,
+            "controller": True,
+            "blockOwnerDeletion": False,
+        }
+    ]
 
 
 async def _claim(cluster: Cluster, run: Run, snapshot: Snapshot) -> None:

@@ -237,6 +237,8 @@ def _limits(spec: WorkflowScheduleSpec) -> Iterator[Refusal]:
     if deadline is not None and deadline < 5:
         message = f"spec.startingDeadlineSeconds: {deadline} is below 5; write 5 or more"
         yield Refusal(reason="InvalidSpec", message=message, path=("startingDeadlineSeconds",))
+    yield from _at_least_one("runLimit", spec.run_limit)
+    yield from _at_least_one("pauseAfterFailures", spec.pause_after_failures)
 
 
 def _validity(spec: WorkflowScheduleSpec) -> Iterator[Refusal]:
@@ -254,6 +256,12 @@ def _validity(spec: WorkflowScheduleSpec) -> Iterator[Refusal]:
         if not _is_date(text):
             message = f"spec.excludeDates[{index}]: {text!r} is no date; write it as 2026-12-25"
             yield Refusal(reason="InvalidSpec", message=message, path=("excludeDates", index))
+
+
+def _at_least_one(name: str, value: int | None) -> Iterator[Refusal]:
+    if value is not None and value < 1:
+        message = f"spec.{name}: {value} is not positive; write 1 or more, or leave it out"
+        yield Refusal(reason="InvalidSpec", message=message, path=(name,))
 
 
 def _is_date(text: str) -> bool:

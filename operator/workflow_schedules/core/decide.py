@@ -6,18 +6,20 @@ admits at all, then the change of generation that must be on record before anyth
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from workflow_schedules.api.occurrence import Decision
 from workflow_schedules.api.schedule import State
-from workflow_schedules.core import log
+from workflow_schedules.core import completion, log, pause
 from workflow_schedules.core.acceptance import Accepted, Refusal, accept, template_of
+from workflow_schedules.core.baselines import change_of_generation, definition_reason, first_watermark
 from workflow_schedules.core.due_times import next_due_time
 from workflow_schedules.core.jitter import Jitter
 from workflow_schedules.core.job import template_problem
-from workflow_schedules.core.misfire import Judgement, Misfire, Verdict, all_due, judge_due
-from workflow_schedules.core.model import Append, LookAgain, Plan, ReadLog, Step
+from workflow_schedules.core.misfire import Judgement, Misfire, Verdict, judge_due
+from workflow_schedules.core.model import Append, LookAgain, Plan, ReadLog
 from workflow_schedules.core.overlap import Overlap, free_slots
 from workflow_schedules.core.runs import decide_runs
 
@@ -25,14 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from workflow_schedules.api.occurrence import ScheduleOccurrenceSpec
-    from workflow_schedules.api.schedule import WorkflowScheduleStatus
-    from workflow_schedules.core.model import Definition, Record, Schedule, Snapshot
+    from workflow_schedules.core.model import Schedule, Snapshot
     from workflow_schedules.core.triggers import Trigger
 
 _ONE_SECOND = timedelta(seconds=1)
-_INTO = {State.DISABLED: "Disabled", State.HELD: "Held", State.PAUSED: "Paused", State.BLOCKED: "Edited"}
-_OUT_OF = {State.PAUSED: "Resumed", State.HELD: "Released", State.BLOCKED: "Edited"}
 
 
 def decide(snapshot: Snapshot, *, now: datetime) -> Plan:
@@ -42,10 +40,12 @@ def decide(snapshot: Snapshot, *, now: datetime) -> Plan:
         snapshot: everything that is known of it.
         now: aware UTC.
 
-    Source: contract R1, R4, R8 to R18, R31; P3, P4, P5, P11, P12.
+    Source: contract R1, R4, R8 to R21, R31; P3, P4, P5, P6, P11, P12.
     """
     if not snapshot.is_log_read:
-        return Plan(step=ReadLog()) if _needs_log(snapshot, now) else Plan(next_wake_at=_next_from_status(snapshot))
+        return (
+            Plan(step=ReadLog()) if _needs_log(snapshot, now) else Plan(next_wake_at=_next_from_status(snapshot, now))
+        )
     runs = decide_runs(snapshot, now=now)
     if runs.step is not None:
         return runs
@@ -60,25 +60,25 @@ def decide(snapshot: Snapshot, *, now: datetime) -> Plan:
 def state_of(snapshot: Snapshot, verdict: Accepted | Refusal, *, now: datetime) -> State:
     """Return what the schedule is doing: the first state that applies.
 
-    Source: contract section 2 (`state`), R1, R4, R18, R21.
+    Source: contract section 2 (`state`), R1, R4, R18, R19, R21.
     """
     schedule = snapshot.schedule
     if isinstance(verdict, Refusal) or snapshot.contradiction is not None or schedule is None:
         return State.BLOCKED
     if is_complete(snapshot, verdict, now=now):
         return State.COMPLETE
-    return admission_state(snapshot, verdict)
+    return admission_state(snapshot, verdict, now=now)
 
 
-def admission_state(snapshot: Snapshot, verdict: Accepted | Refusal) -> State:
-    """Return the state that the log keeps: whether the schedule admits, by its spec, its own switch and its parent's."""
+def admission_state(snapshot: Snapshot, verdict: Accepted | Refusal, *, now: datetime) -> State:
+    """Return the state that the log keeps: whether the schedule admits, by its spec, its switch, its parent's, its pauses."""
     if isinstance(verdict, Refusal):
         return State.BLOCKED
     if not verdict.spec.enabled:
         return State.DISABLED
     if hold_reason(snapshot, verdict) is not None:
         return State.HELD
-    return State.ACTIVE
+    return State.PAUSED if pause.is_paused(snapshot, now=now) else State.ACTIVE
 
 
 def hold_reason(snapshot: Snapshot, accepted: Accepted) -> str | None:
@@ -101,20 +101,12 @@ def is_complete(snapshot: Snapshot, accepted: Accepted, *, now: datetime) -> boo
 
     Source: contract R7, R21.
     """
+    if completion.runs_left(snapshot, accepted.spec) == 0:
+        return True
     consumed = log.watermark(snapshot) or first_watermark(snapshot, now=now)
+    if admission_state(snapshot, accepted, now=now) is not State.ACTIVE:
+        consumed = max(consumed, now)  # what passes meanwhile is never run (R9)
     return next_due_time(accepted.trigger, after=consumed) is None
-
-
-def first_watermark(snapshot: Snapshot, *, now: datetime) -> datetime:
-    """Return where the log starts: at creation, unless the schedule lived through something unseen.
-
-    Source: contract R9, P4.
-    """
-    schedule = snapshot.schedule
-    if schedule is not None and schedule.generation == 1 and schedule.status is None:
-        return schedule.created_at
-    stored = schedule.status.consumed_through_time if schedule and schedule.status else None
-    return max(filter(None, (stored, now.replace(microsecond=0))))
 
 
 def _needs_log(snapshot: Snapshot, now: datetime) -> bool:
@@ -134,22 +126,25 @@ def _needs_log(snapshot: Snapshot, now: datetime) -> bool:
     if isinstance(verdict, Refusal):
         return False
     state = state_of(snapshot, verdict, now=now)
-    if state is not status.state and State.COMPLETE not in {state, status.state}:
+    is_told = state is status.state or {state, status.state} == {State.ACTIVE, State.COMPLETE}
+    if not is_told or pause.is_shown_wrong(snapshot, status, now=now):
         return True
-    if state is State.ACTIVE and _definition_reason(snapshot.definition, status) is not None:
+    if state is State.ACTIVE and definition_reason(snapshot.definition, status) is not None:
         return True
-    at = _next_from_status(snapshot)
+    at = _next_from_status(snapshot, now)
     return at is not None and at <= now
 
 
-def _next_from_status(snapshot: Snapshot) -> datetime | None:
+def _next_from_status(snapshot: Snapshot, now: datetime) -> datetime | None:
     schedule = snapshot.schedule
-    if schedule is None or schedule.status is None or schedule.status.state is not State.ACTIVE:
+    if schedule is None or schedule.status is None:
         return None
     verdict = accept(schedule)
     consumed = schedule.status.consumed_through_time
     if isinstance(verdict, Refusal) or consumed is None:
         return None
+    if schedule.status.state is not State.ACTIVE:
+        return _idle_until(snapshot, verdict, now)
     return next_due_time(verdict.trigger, after=consumed)
 
 
@@ -162,13 +157,33 @@ def _decide_admission(snapshot: Snapshot, now: datetime) -> Plan:
     if log.unread_runs(snapshot):
         return Plan(step=ReadLog())
     verdict = accept(schedule)
-    state = admission_state(snapshot, verdict)
-    step = _change_of_generation(snapshot, schedule, state, now)
+    state = admission_state(snapshot, verdict, now=now)
+    step = change_of_generation(snapshot, schedule, state, now)
     if step is not None:
         return Plan(step=step)
-    if isinstance(verdict, Refusal) or state is not State.ACTIVE:
+    return Plan() if isinstance(verdict, Refusal) else _decide_unchanged(snapshot, schedule, verdict, state, now)
+
+
+def _decide_unchanged(snapshot: Snapshot, schedule: Schedule, accepted: Accepted, state: State, now: datetime) -> Plan:
+    if state is not State.ACTIVE:
+        return Plan(next_wake_at=_idle_until(snapshot, accepted, now))
+    if completion.runs_left(snapshot, accepted.spec) == 0:
+        return _decide_used_up(snapshot, schedule, accepted, now)
+    return _decide_due(snapshot, schedule, accepted, now)
+
+
+def _idle_until(snapshot: Snapshot, accepted: Accepted, now: datetime) -> datetime | None:
+    """Return when a schedule that doesn't admit changes by itself: its pause ends, or its calendar does (R19, R21)."""
+    return _earliest((pause.ends_at(snapshot, now=now), completion.calendar_ends_at(accepted, after=now)))
+
+
+def _decide_used_up(snapshot: Snapshot, schedule: Schedule, accepted: Accepted, now: datetime) -> Plan:
+    """Decide nothing more once `runLimit` is used, but for what was already due then: that is said on record (R21, I3)."""
+    verdict = completion.over_limit(snapshot, accepted, now=now)
+    if verdict is None:
         return Plan()
-    return _decide_due(snapshot, schedule, verdict, now)
+    step = _append(snapshot, schedule, verdict, now)
+    return Plan(step=replace(step, spec=step.spec.model_copy(update={"reason": completion.RUN_LIMIT_REACHED})))
 
 
 def _is_behind_log(snapshot: Snapshot) -> bool:
@@ -185,85 +200,12 @@ def _is_behind_log(snapshot: Snapshot) -> bool:
     )
 
 
-def _change_of_generation(snapshot: Snapshot, schedule: Schedule, state: State, now: datetime) -> Step | None:
-    """Return the Baseline that must come before anything else, or what a Baseline left to do.
-
-    Source: contract R9, R10, R11, R19; P4, P6.
-    """
-    head = snapshot.head
-    if head is None:
-        if state is not State.ACTIVE:
-            return None
-        start = first_watermark(snapshot, now=now)
-        reason = "Created" if schedule.status is None else _switch_reason(schedule.status.state, state)
-        return Append(
-            spec=log.baseline(
-                snapshot, schedule=schedule, state=state, reason=reason, consumed_through=start, waiting=()
-            )
-        )
-    if head.spec.waiting:
-        return Append(spec=log.superseded(snapshot, schedule=schedule, state=head.spec.state or state))
-    changed = _baseline_reason(snapshot, head, schedule, state)
-    if changed is None or State.ACTIVE not in {head.spec.state, state}:
-        return None
-    consumed = max(filter(None, (head.spec.consumed_through_time, now.replace(microsecond=0))))
-    before = head.spec.consumed_through_time
-    displaced = tuple(at for at in snapshot.held if before is None or at > before)
-    unrecorded_until = displaced[0] - _ONE_SECOND if displaced else consumed
-    return Append(
-        spec=log.baseline(
-            snapshot,
-            schedule=schedule,
-            state=state,
-            reason=changed,
-            consumed_through=consumed,
-            waiting=displaced,
-            given_up=_given_up(head, schedule, unrecorded_until),
-        )
-    )
-
-
-def _given_up(head: Record, schedule: Schedule, until: datetime) -> Verdict | None:
-    """Return the instants that were due and undecided when the schedule changed, as far as its calendar is still known."""
-    verdict, before = accept(schedule), head.spec.consumed_through_time
-    was_due = head.spec.state is State.ACTIVE and head.spec.spec_hash == schedule.spec_hash
-    if not was_due or before is None or isinstance(verdict, Refusal):
-        return None
-    return all_due(verdict.trigger, before, until, Decision.SUPERSEDED)
-
-
-def _baseline_reason(snapshot: Snapshot, head: Record, schedule: Schedule, state: State) -> str | None:
-    """Return why a Baseline is due, or None; compared with the head's own generation and contents, never with status."""
-    was = head.spec.state
-    if was is not state:
-        return _switch_reason(was, state)
-    steps = schedule.generation - (head.spec.generation or 0)
-    if steps >= 1 and head.spec.spec_hash != schedule.spec_hash:
-        return "Edited"
-    if steps >= 2:
-        return "Edited"  # a pause and a resume, or a disabling, may hide in a jump
-    return _definition_reason(snapshot.definition, head.spec)
-
-
-def _switch_reason(was: State | None, state: State) -> str:
-    return _INTO.get(state) or (_OUT_OF.get(was) if was else None) or "Enabled"
-
-
-def _definition_reason(
-    definition: Definition | None, seen: ScheduleOccurrenceSpec | WorkflowScheduleStatus
-) -> str | None:
-    """Return why a Baseline is due by the definition, beside what the head saw of it (the status repeats that)."""
-    if definition is None or seen.definition_uid is None:
-        return None
-    if definition.uid != seen.definition_uid:
-        return "Released"
-    return "Released" if definition.generation - (seen.definition_generation or 0) >= 2 else None
-
-
 def _decide_due(snapshot: Snapshot, schedule: Schedule, accepted: Accepted, now: datetime) -> Plan:
     misfire, overlap = Misfire.of(accepted.spec), Overlap.of(accepted.spec)
     consumed = log.watermark(snapshot) or first_watermark(snapshot, now=now)
     slots = free_slots(overlap, active_runs=len(log.open_runs(snapshot.runs)))
+    left = completion.runs_left(snapshot, accepted.spec)
+    slots = slots if left is None else min(slots, left)
     jitter = Jitter.of(schedule.uid, accepted.spec)
     judgement = judge_due(accepted.trigger, misfire, after=consumed, now=now, free_slots=slots, jitter=jitter)
     waiting = tuple(at for at in (judgement.candidate, judgement.spread) if at is not None)

@@ -185,7 +185,7 @@ class Ledger:
     def _counted(self, totals: Totals, entry: Verdict | Life) -> Totals:
         if isinstance(entry, Verdict):
             return log.with_verdict(totals, entry)
-        return log.with_outcome(totals, self._run(entry))
+        return log.with_outcome(totals, self._run(entry), revision=self._head.spec.revision if self._head else None)
 
     def _run(self, life: Life) -> Run:
         status = life.status or ScheduleOccurrenceStatus.model_construct(

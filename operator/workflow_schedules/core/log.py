@@ -60,23 +60,52 @@ def totals_now(head: Record | None, runs: Iterable[Run]) -> Totals:
     counted = frozenset(head.spec.open if head else ())
     for run in runs:
         if run.is_finished and run.record.number in counted:
-            totals = with_outcome(totals, run)
+            totals = with_outcome(totals, run, revision=head.spec.revision if head else None)
     return totals
 
 
-def with_outcome(totals: Totals, run: Run) -> Totals:
-    """Return totals with the final outcome of a run counted."""
-    ended = run.record.status.completion_time
-    if run.record.status.outcome is Outcome.COMPLETED:
+def failures_in_a_row(snapshot: Snapshot, schedule: Schedule) -> int:
+    """Return the failures in a row that `pauseAfterFailures` counts.
+
+    An edit begins anew, also the one that sets that field, so none is counted without it. So does a manual run that
+    completed after the last failure. A pause that is on record is not ended by a run that was still going.
+
+    Source: contract `pauseAfterFailures`; P6.
+    """
+    head, limit = snapshot.head, schedule.spec.pause_after_failures if schedule.spec else None
+    if limit is None or head is None or head.spec.totals is None:
+        return 0
+    if revision_now(snapshot, schedule) != head.spec.revision:
+        return 0
+    totals, good = totals_now(head, snapshot.runs), snapshot.last_good_manual_at
+    if good is not None and totals.last_failure_time is not None and good > totals.last_failure_time:
+        return 0
+    kept = head.spec.totals.counted_failures
+    if head.spec.state is State.PAUSED and kept >= limit:
+        return max(kept, totals.counted_failures)
+    return totals.counted_failures
+
+
+def with_outcome(totals: Totals, run: Run, *, revision: int | None) -> Totals:
+    """Return totals with the final outcome of a run counted; a failure of another revision is not in its streak."""
+    ended, outcome = run.record.status.completion_time, run.record.status.outcome
+    if outcome is Outcome.COMPLETED:
         newest = max(filter(None, (totals.last_successful_time, ended)), default=None)
         return totals.model_copy(
-            update={"completed": totals.completed + 1, "consecutive_failures": 0, "last_successful_time": newest}
+            update={
+                "completed": totals.completed + 1,
+                "consecutive_failures": 0,
+                "counted_failures": 0,
+                "last_successful_time": newest,
+            }
         )
     newest = max(filter(None, (totals.last_failure_time, ended)), default=None)
+    is_counted = run.record.spec.revision == revision and outcome is not Outcome.CANCELLED
     return totals.model_copy(
         update={
             "failed": totals.failed + 1,
             "consecutive_failures": totals.consecutive_failures + 1,
+            "counted_failures": totals.counted_failures + is_counted,
             "last_failure_time": newest,
         }
     )
@@ -91,13 +120,14 @@ def baseline(
     consumed_through: datetime,
     waiting: tuple[datetime, ...],
     given_up: Verdict | None = None,
+    detail: str = "",
 ) -> ScheduleOccurrenceSpec:
     """Return the record of a change of generation: from it on nothing older can be admitted by anyone.
 
     Source: contract R11, P4.
     """
     before = watermark(snapshot)
-    message = f"{reason} at generation {schedule.generation}"
+    message = f"{reason} at generation {schedule.generation}" + (f": {detail}" if detail else "")
     if before is not None and before < consumed_through:
         message += (
             f"; instants after {before:%Y-%m-%dT%H:%M:%SZ} through {consumed_through:%Y-%m-%dT%H:%M:%SZ} are consumed"
@@ -156,6 +186,8 @@ def verdict_message(snapshot: Snapshot, verdict: Verdict, *, now: datetime) -> s
             return f"could not start in time: noticed {seconds:.0f} s after the newest of {verdict.count}"
         case Decision.SKIPPED_EXCLUDED:
             return "on a date of excludeDates"
+        case Decision.SUPERSEDED:
+            return "runLimit is used up by the run before"
         case _:
             return f"a newer instant stands for {verdict.count}"
 
@@ -226,11 +258,18 @@ def _record(snapshot: Snapshot, schedule: Schedule, decision: Decision, *, state
         consumed_through_time=watermark(snapshot),
         open=tuple(run.record.number for run in open_runs(snapshot.runs)),
         waiting=head.spec.waiting if head else (),
-        totals=totals_now(head, snapshot.runs),
+        totals=_totals(snapshot, schedule),
         fencing_epoch=writer.epoch,
         writer=writer.identity,
         lease=writer.lease,
     )
+
+
+def _totals(snapshot: Snapshot, schedule: Schedule) -> Totals:
+    totals, counted = totals_now(snapshot.head, snapshot.runs), failures_in_a_row(snapshot, schedule)
+    if counted == totals.counted_failures:
+        return totals
+    return totals.model_copy(update={"counted_failures": counted})
 
 
 def _input_json(schedule: Schedule) -> str | None:
@@ -245,4 +284,6 @@ def with_verdict(totals: Totals, verdict: Verdict) -> Totals:
         return totals.model_copy(update={"admitted": totals.admitted + 1, "last_schedule_time": verdict.last})
     if verdict.decision in _SKIPS:
         return totals.model_copy(update={"skipped": totals.skipped + count})
+    if verdict.decision is Decision.SUPERSEDED:
+        return totals.model_copy(update={"superseded": totals.superseded + count})
     return totals.model_copy(update={"coalesced": totals.coalesced + count})

@@ -199,6 +199,8 @@ class Snapshot:
         held: instants that were retained when last decided, from memory or the stored status.
         contradiction: why the log can't be trusted, naming the record; the schedule is Blocked then (R31).
         since_acquired: time since this epoch was acquired.
+        last_good_manual_at: when a manual run last completed, as far as known; newer than the last failure, it ends a
+            pause by `pauseAfterFailures`.
     """
 
     uid: str
@@ -211,6 +213,7 @@ class Snapshot:
     contradiction: str | None
     writer: Writer
     since_acquired: timedelta
+    last_good_manual_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from workflow_schedules.core.jitter import Jitter
 from workflow_schedules.core.misfire import Misfire
 from workflow_schedules.core.model import Claim, CreateJob, JobPhase, Plan, WriteOutcome
 from workflow_schedules.core.outcome import ended_without_job, next_outcome_at, outcome_due
+from workflow_schedules.core.pause import is_paused
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -114,7 +115,7 @@ def _decide_without_job(snapshot: Snapshot, run: Run, now: datetime) -> Plan:
     deadline = start_deadline(snapshot, run)
     if now > deadline:
         return _confirmed(snapshot, run, _too_late(snapshot, run, now), now)
-    if not _may_start(snapshot):
+    if not _may_start(snapshot, now):
         return Plan(next_wake_at=deadline + timedelta(seconds=1))
     if run.is_outcome_unanswered:
         return Plan(next_wake_at=now + timedelta(seconds=1))
@@ -130,10 +131,12 @@ def _start(snapshot: Snapshot, run: Run) -> Step:
     return CreateJob(run=run) if is_own or is_claimed else Claim(run=run)
 
 
-def _may_start(snapshot: Snapshot) -> bool:
+def _may_start(snapshot: Snapshot, now: datetime) -> bool:
     """Tell whether an admitted run may still be started as schedule and definition stand now (P11)."""
     schedule, definition = snapshot.schedule, snapshot.definition
     if schedule is None or schedule.is_deleting or schedule.spec is None or not schedule.spec.enabled:
+        return False
+    if is_paused(snapshot, now=now):
         return False
     return schedule.spec.workflow_ref is None or (definition is not None and definition.is_enabled)
 
@@ -146,7 +149,7 @@ def _is_of_this_holder(record: Record, writer: Writer) -> bool:
 def _too_late(snapshot: Snapshot, run: Run, now: datetime) -> ScheduleOccurrenceStatus:
     if _is_of_this_holder(run.record, snapshot.writer):
         stopped = "the schedule stopped admitting before the Job was made"
-        why = run.last_error or ("it was not tried in time" if _may_start(snapshot) else stopped)
+        why = run.last_error or ("it was not tried in time" if _may_start(snapshot, now) else stopped)
         return _unstarted(snapshot, run, "NotStarted", f"no Job could be made in time: {why}", now)
     return _unstarted(
         snapshot,

@@ -14,12 +14,12 @@ from workflow_schedules.api.schedule import (
     WorkflowScheduleSpec,
     WorkflowScheduleStatus,
 )
-from workflow_schedules.core import log
+from workflow_schedules.core import completion, log, pause
 from workflow_schedules.core.acceptance import Accepted, Refusal, accept
-from workflow_schedules.core.decide import first_watermark, hold_reason, state_of
+from workflow_schedules.core.baselines import first_watermark
+from workflow_schedules.core.decide import hold_reason, state_of
 from workflow_schedules.core.due_times import due_times
 from workflow_schedules.core.job import template_problem
-from workflow_schedules.core.triggers import OneShotTrigger
 from workflow_schedules.core.zones import LAST_SECOND, to_utc
 
 if TYPE_CHECKING:
@@ -115,7 +115,9 @@ def _upcoming(snapshot: Snapshot, verdict: Accepted | Refusal, state: State, now
     if state is not State.ACTIVE or isinstance(verdict, Refusal):
         return ()
     after = max(filter(None, (log.watermark(snapshot), now)), default=now)
-    return tuple(islice(due_times(verdict.trigger, after=after, until=to_utc(LAST_SECOND)), _MAX_NEXT))
+    left = completion.runs_left(snapshot, verdict.spec)
+    count = _MAX_NEXT if left is None else min(left, _MAX_NEXT)
+    return tuple(islice(due_times(verdict.trigger, after=after, until=to_utc(LAST_SECOND)), count))
 
 
 def _conditions(
@@ -127,7 +129,7 @@ def _conditions(
         _ready(snapshot, verdict, state),
         _stalled(snapshot, verdict),
         _runs_healthy(snapshot),
-        ("Paused", False, "NotPaused", ""),
+        _paused(snapshot, now),
         _parent_enabled(snapshot, verdict),
         _complete(snapshot, verdict, state),
     ):
@@ -175,6 +177,11 @@ def _runs_healthy(snapshot: Snapshot) -> _Row:
     return ("RunsHealthy", True, "Healthy", "")
 
 
+def _paused(snapshot: Snapshot, now: datetime) -> _Row:
+    why = pause.why(snapshot, now=now)
+    return (pause.CONDITION, True, *why) if why else (pause.CONDITION, False, "NotPaused", "")
+
+
 def _parent_enabled(snapshot: Snapshot, verdict: Accepted | Refusal) -> _Row:
     if isinstance(verdict, Refusal):
         return ("ParentEnabled", True, "Unknown", "")
@@ -208,9 +215,4 @@ def _definition_problem(definition: Definition | None) -> str | None:
 def _complete(snapshot: Snapshot, verdict: Accepted | Refusal, state: State) -> _Row:
     if state is not State.COMPLETE or isinstance(verdict, Refusal):
         return ("Complete", False, "NotComplete", "")
-    if isinstance(verdict.trigger, OneShotTrigger):
-        totals = log.totals_now(snapshot.head, snapshot.runs)
-        ran = totals.last_schedule_time == to_utc(verdict.trigger.instant)
-        reason = "OneShotDone" if ran or totals.skipped else "OneShotPast"
-        return ("Complete", True, reason, "runOnceTime has passed; an edit that makes it due again reopens it")
-    return ("Complete", True, "NeverAgain", "the calendar has no further instant")
+    return ("Complete", True, *completion.why(snapshot, verdict))

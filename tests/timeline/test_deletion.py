@@ -1,0 +1,311 @@
+"""Deleting schedules, with and without their records, with and without an operator; and making them anew."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from support.api_kinds import Json, RefusedError
+from support.api_requests import Admission
+from support.harness import World
+from support.objects import a_definition, a_schedule
+from support.story import LEASE_TIMES, At, Crash, Outage, admitted, at, coalesced, completed, play
+from support.virtual_loop import VirtualClock, run_virtual
+
+MINUTELY = {"schedule": "* * * * *"}
+FIVE = {"schedule": "*/5 * * * *"}
+DELETE = {"deletionPolicy": "Delete"}
+
+
+def run(story: Callable[[World], Awaitable[None]], *, start: str = "09:59:10") -> None:
+    async def main(clock: VirtualClock) -> None:
+        world = World(clock, lease_times=LEASE_TIMES)
+        world.jobs.run_for(2)
+        await world.until_leading(world.start())
+        await story(world)
+        world.auditor.check()
+
+    run_virtual(main, at(start))
+
+
+def owners(record: Json) -> list[tuple[str, str]]:
+    return [(each["kind"], each["uid"]) for each in record["metadata"].get("ownerReferences", ())]
+
+
+def delete(world: World) -> None:
+    world.delete("s")
+    world.server.run_gc()
+
+
+def finish_first(world: World) -> None:
+    world.jobs.finish("ns", world.job_names()[0])
+
+
+def test_the_owner_is_set_by_the_policy_of_the_moment() -> None:
+    """R20: `Delete` when a record is made binds it to the schedule, `Retain` doesn't; what is made stays as it is."""
+
+    def the_first_two_stay_unowned(world: World) -> None:
+        uid = world.schedule()["metadata"]["uid"]
+        found = [owners(record) for record in world.records()]
+        assert found == [[], [], [("WorkflowSchedule", uid)]]
+
+    play(
+        [
+            At("10:00", want=[admitted("10:00")], baselines=["Created"]),
+            At("10:00:30", do=lambda world: world.edit("s", **DELETE), want=[], baselines=[], status={"revision": 1}),
+            At("10:01", want=[admitted("10:01")], check=the_first_two_stay_unowned),
+        ],
+        a_schedule(**MINUTELY),
+        start="09:59:30",
+    )
+
+
+def nothing_is_left(world: World) -> None:
+    assert (world.records(), world.job_names()) == ([], [])
+
+
+def test_with_delete_records_and_jobs_go_with_the_schedule() -> None:
+    """R20: also the Job of a run that goes on; the operator adds nothing, and complains to nobody."""
+
+    async def story(world: World) -> None:
+        world.jobs.run_for(None)
+        world.apply(a_schedule(**MINUTELY, **DELETE))
+        await world.sleep_until(at("10:00:10"))
+        assert len(world.job_names()) == 1
+        delete(world)
+        nothing_is_left(world)
+        since = len(world.server.log)
+        await world.sleep_until(at("10:10"))
+        nothing_is_left(world)
+        assert len(world.writes(since=since)) <= 1, "the end of a run that has no record any more is tried once"
+        await world.restart()
+        await world.sleep_until(at("10:12"))
+        nothing_is_left(world)
+
+    run(story)
+
+
+def test_with_delete_a_foreground_deletion_waits_for_records_and_jobs() -> None:
+    """R20: nothing new is made while it is being deleted, so it can come to its end."""
+
+    async def story(world: World) -> None:
+        world.jobs.run_for(None)
+        world.apply(a_schedule(**MINUTELY, **DELETE))
+        await world.sleep_until(at("10:00:10"))
+        world.server.delete("workflowschedules", "ns", "s", propagation="Foreground")
+        await world.sleep_until(at("10:02:10"))
+        assert len(world.job_names()) == 1
+        world.server.run_gc()
+        nothing_is_left(world)
+        assert world.server.find("workflowschedules", "ns", "s") is None
+
+    run(story)
+
+
+def test_with_retain_the_run_goes_on_and_is_recorded_also_by_the_next_leader() -> None:
+    """R20."""
+
+    def both_are_there(world: World) -> None:
+        assert len(world.records()) == 2
+        assert len(world.job_names()) == 1
+        assert [owners(record) for record in world.records()] == [[], []]
+
+    play(
+        [
+            At("10:00", want=[admitted("10:00")], ends=[]),
+            At("10:00:30", do=delete, check=both_are_there),
+            Crash("10:01:10"),
+            At("10:02", want=[], ends=[]),
+            At("10:03", do=finish_first, ends=[completed("10:00")], check=both_are_there),
+        ],
+        a_schedule(**MINUTELY),
+        run_seconds=None,
+        start="09:59:30",
+    )
+
+
+def test_a_one_shot_made_anew_is_another_one() -> None:
+    """R7 R20 K-042: its instant is past for the new one, whatever the old one did."""
+
+    def make_anew(world: World) -> None:
+        delete(world)
+        world.apply(a_schedule(runOnceTime="2026-03-02T10:00:00Z"))
+
+    play(
+        [
+            At("10:00", want=[admitted("10:00")], ends=[completed("10:00")]),
+            At("10:00:30", do=make_anew, want=[], baselines=["Created"], status={"state": "Complete"}),
+            At("10:02", want=[]),
+        ],
+        a_schedule(runOnceTime="2026-03-02T10:00:00Z"),
+        start="09:59",
+    )
+
+
+def test_made_anew_with_a_limit_it_counts_from_its_own_beginning() -> None:
+    """R20 R21 K-042: the old runs are not counted."""
+
+    def make_anew(world: World) -> None:
+        world.delete("s")
+        world.apply(a_schedule(**MINUTELY, runLimit=1, pauseAfterFailures=1))
+
+    play(
+        [
+            At("10:00", want=[admitted("10:00")], settle_seconds=8, status={"state": "Complete"}),
+            At("10:00:30", do=make_anew, want=[], status={"state": "Active"}),
+            At("10:01", want=[admitted("10:01")], settle_seconds=8, status={"state": "Complete"}),
+        ],
+        a_schedule(**MINUTELY, runLimit=1, pauseAfterFailures=1),
+        start="09:59",
+    )
+
+
+@pytest.mark.parametrize("policy", ["Retain", "Delete"])
+def test_the_operator_uninstalled_first_a_namespace_goes_away(policy: str) -> None:
+    """K-097: nothing of ours has a finalizer, so nothing waits for an operator that is gone."""
+
+    async def story(world: World) -> None:
+        world.jobs.run_for(None)
+        world.apply(a_definition())
+        for number in range(10):
+            world.apply(a_schedule(f"s{number}", workflow="w", **MINUTELY, deletionPolicy=policy))
+        await world.sleep_until(at("10:00:10"))
+        assert len(world.job_names()) == 10
+        await world.kill()
+        plurals = ("workflowschedules", "workflowdefinitions", "scheduleoccurrences", "jobs", "controllerrevisions")
+        for plural in plurals:
+            for body in world.server.objects(plural, "ns"):
+                assert "finalizers" not in body["metadata"]
+                if world.server.find(plural, "ns", body["metadata"]["name"]) is not None:
+                    world.server.delete(plural, "ns", body["metadata"]["name"])
+            world.server.run_gc()
+        assert [world.server.objects(plural, "ns") for plural in plurals] == [[]] * len(plurals)
+        world.start()
+
+    run(story)
+
+
+def test_deleted_right_after_its_creation() -> None:
+    """K-099: gone at once, nothing is made for it, and no request about it is tried again and again."""
+
+    async def story(world: World) -> None:
+        since = len(world.server.log)
+        world.apply(a_schedule(**MINUTELY))
+        world.delete("s")
+        assert world.server.find("workflowschedules", "ns", "s") is None
+        await world.sleep_until(at("10:05"))
+        nothing_is_left(world)
+        assert len(world.writes(since=since)) <= 1
+        about_it = [entry for entry in world.server.log[since:] if "/namespaces/ns/" in entry.path]
+        assert len(about_it) <= 6
+
+    run(story)
+
+
+def test_deleted_with_a_finalizer_of_somebody_else() -> None:
+    """K-099: while it waits for that one, nothing is admitted and none of its fields is written."""
+
+    async def story(world: World) -> None:
+        world.apply(a_schedule(**MINUTELY))
+        await world.sleep_until(at("10:00:30"))
+        body = world.schedule()
+        world.server.replace({**body, "metadata": {**body["metadata"], "finalizers": ["example.com/slow"]}})
+        world.delete("s")
+        await world.sleep_until(at("10:00:40"))
+        since = len(world.server.log)
+        await world.sleep_until(at("10:05"))
+        assert world.writes(since=since) == []
+        assert len(world.job_names()) == 1
+        assert world.schedule()["metadata"]["finalizers"] == ["example.com/slow"]
+
+    run(story)
+
+
+@pytest.mark.parametrize("is_operator_there", [True, False])
+def test_records_and_job_deleted_by_hand_before_the_schedule(is_operator_there: bool) -> None:
+    """K-100: what is gone already is done; others go on."""
+
+    async def story(world: World) -> None:
+        world.jobs.run_for(None)
+        world.apply(a_schedule(**MINUTELY, **DELETE))
+        world.apply(a_schedule("other", **MINUTELY, concurrencyPolicy="Allow", maxActiveRuns=100))
+        await world.sleep_until(at("10:00:10"))
+        if not is_operator_there:
+            await world.kill()
+        for record in world.records():
+            world.delete(record["metadata"]["name"], plural="scheduleoccurrences")
+        world.server.run_gc()
+        delete(world)
+        assert world.server.find("workflowschedules", "ns", "s") is None
+        assert world.records() == []
+        if not is_operator_there:
+            world.start()
+        await world.sleep_until(at("10:03:10"))
+        assert world.records() == []
+        assert len(world.job_names()) == 4, "the other one goes on"
+
+    run(story)
+
+
+def test_a_namespace_that_terminates_is_said_and_left_alone() -> None:
+    """K-102: the record is refused, too; no hot loop, the log says so, and the schedule's end is no contradiction."""
+
+    async def story(world: World) -> None:
+        world.apply(a_schedule(**FIVE, **DELETE))
+        world.apply(a_schedule("other", namespace="elsewhere", **FIVE))
+        await world.sleep_until(at("09:59:30"))
+        world.server.requests.terminating.add("ns")
+        await world.sleep_until(at("10:00:59"))
+        creates = [entry for entry in world.server.log if entry.method == "POST" and "/namespaces/ns/s" in entry.path]
+        assert [entry.status for entry in creates].count(403) <= 4
+        delete(world)
+        await asyncio.sleep(1)
+        since = len(world.server.log)
+        await world.sleep_until(at("10:10:10"))
+        assert [entry for entry in world.server.log[since:] if "/namespaces/ns/" in entry.path] == []
+        assert world.status("other", "elsewhere")["counts"]["admitted"] == 3
+
+    run(story)
+
+
+def test_deleted_and_made_anew_while_the_operator_is_down() -> None:
+    """R20 K-042: the new one begins at its own creation, the old one's run is recorded under its own UID."""
+
+    def make_anew(world: World) -> None:
+        delete(world)
+        world.apply(a_schedule(**FIVE, misfirePolicy="Latest"))
+        finish_first(world)
+
+    play(
+        [
+            At("10:00", want=[admitted("10:00")], ends=[], baselines=["Created"]),
+            Outage("10:06", "10:16", do=make_anew),
+            At("10:17", want=[coalesced("10:10"), admitted("10:15")], ends=[completed("10:00")], baselines=["Created"]),
+        ],
+        a_schedule(**FIVE, misfirePolicy="Latest"),
+        run_seconds=None,
+        start="09:58",
+    )
+
+
+def test_refused_owner_references_are_no_reason_to_admit_without_a_record() -> None:
+    """R8 R20: the record comes first, whatever refuses it."""
+
+    async def story(world: World) -> None:
+        def no_owners(admission: Admission) -> RefusedError | None:
+            if admission.kind.plural == "scheduleoccurrences" and admission.new["metadata"].get("ownerReferences"):
+                return RefusedError(403, "Forbidden", "cannot set blockOwnerDeletion")
+            return None
+
+        world.server.admission.append(no_owners)
+        world.apply(a_schedule(**MINUTELY, **DELETE))
+        await world.sleep_until(at("10:01:30"))
+        nothing_is_left(world)
+        world.server.admission.remove(no_owners)
+        await world.sleep_until(at("10:03:10"))
+        assert world.records()[0]["spec"]["decision"] == "Baseline"
+        assert len(world.job_names()) >= 1
+
+    run(story)
