@@ -6,6 +6,7 @@ admits at all, then the change of generation that must be on record before anyth
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -13,10 +14,11 @@ from workflow_schedules.api.occurrence import Decision
 from workflow_schedules.api.schedule import State
 from workflow_schedules.core import log
 from workflow_schedules.core.acceptance import Accepted, Refusal, accept, template_of
+from workflow_schedules.core.capacity import capacity_exceeded
 from workflow_schedules.core.due_times import next_due_time
 from workflow_schedules.core.jitter import Jitter
 from workflow_schedules.core.job import template_problem
-from workflow_schedules.core.misfire import Judgement, Misfire, Verdict, all_due, judge_due
+from workflow_schedules.core.misfire import Judgement, Misfire, Verdict, judge_due, undecided
 from workflow_schedules.core.model import Append, LookAgain, Plan, ReadLog, Step
 from workflow_schedules.core.overlap import Overlap, free_slots
 from workflow_schedules.core.runs import decide_runs
@@ -42,7 +44,7 @@ def decide(snapshot: Snapshot, *, now: datetime) -> Plan:
         snapshot: everything that is known of it.
         now: aware UTC.
 
-    Source: contract R1, R4, R8 to R18, R31; P3, P4, P5, P11, P12.
+    Source: contract R1, R4, R8 to R18, R28, R31; P3, P4, P5, P11, P12.
     """
     if not snapshot.is_log_read:
         return Plan(step=ReadLog()) if _needs_log(snapshot, now) else Plan(next_wake_at=_next_from_status(snapshot))
@@ -50,11 +52,7 @@ def decide(snapshot: Snapshot, *, now: datetime) -> Plan:
     if runs.step is not None:
         return runs
     admission = _decide_admission(snapshot, now)
-    return Plan(
-        step=admission.step,
-        next_wake_at=_earliest((runs.next_wake_at, admission.next_wake_at)),
-        candidates=admission.candidates,
-    )
+    return replace(admission, next_wake_at=_earliest((runs.next_wake_at, admission.next_wake_at)))
 
 
 def state_of(snapshot: Snapshot, verdict: Accepted | Refusal, *, now: datetime) -> State:
@@ -209,7 +207,6 @@ def _change_of_generation(snapshot: Snapshot, schedule: Schedule, state: State, 
     consumed = max(filter(None, (head.spec.consumed_through_time, now.replace(microsecond=0))))
     before = head.spec.consumed_through_time
     displaced = tuple(at for at in snapshot.held if before is None or at > before)
-    unrecorded_until = displaced[0] - _ONE_SECOND if displaced else consumed
     return Append(
         spec=log.baseline(
             snapshot,
@@ -218,18 +215,18 @@ def _change_of_generation(snapshot: Snapshot, schedule: Schedule, state: State, 
             reason=changed,
             consumed_through=consumed,
             waiting=displaced,
-            given_up=_given_up(head, schedule, unrecorded_until),
+            given_up=_given_up(head, schedule, consumed, displaced),
         )
     )
 
 
-def _given_up(head: Record, schedule: Schedule, until: datetime) -> Verdict | None:
-    """Return the instants that were due and undecided when the schedule changed, as far as its calendar is still known."""
+def _given_up(head: Record, schedule: Schedule, until: datetime, displaced: tuple[datetime, ...]) -> Verdict | None:
+    """Return what else was due and undecided when the schedule changed, as far as its calendar is still known."""
     verdict, before = accept(schedule), head.spec.consumed_through_time
     was_due = head.spec.state is State.ACTIVE and head.spec.spec_hash == schedule.spec_hash
     if not was_due or before is None or isinstance(verdict, Refusal):
         return None
-    return all_due(verdict.trigger, before, until, Decision.SUPERSEDED)
+    return undecided(verdict.trigger, after=before, until=until, besides=displaced)
 
 
 def _baseline_reason(snapshot: Snapshot, head: Record, schedule: Schedule, state: State) -> str | None:
@@ -264,16 +261,17 @@ def _decide_due(snapshot: Snapshot, schedule: Schedule, accepted: Accepted, now:
     misfire, overlap = Misfire.of(accepted.spec), Overlap.of(accepted.spec)
     consumed = log.watermark(snapshot) or first_watermark(snapshot, now=now)
     slots = free_slots(overlap, active_runs=len(log.open_runs(snapshot.runs)))
+    room = slots if snapshot.capacity is None else min(slots, snapshot.capacity)
     jitter = Jitter.of(schedule.uid, accepted.spec)
-    judgement = judge_due(accepted.trigger, misfire, after=consumed, now=now, free_slots=slots, jitter=jitter)
-    waiting = tuple(at for at in (judgement.candidate, judgement.spread) if at is not None)
+    judgement = judge_due(accepted.trigger, misfire, after=consumed, now=now, free_slots=room, jitter=jitter)
+    waiting = (*judgement.candidates, *filter(None, (judgement.spread,)))
     if judgement.verdict is not None:
-        return Plan(step=_append(snapshot, schedule, judgement.verdict, now), candidates=waiting)
+        return Plan(step=_append(snapshot, schedule, judgement.verdict, now, has_slot=slots > 0), candidates=waiting)
     at = _next_wake(accepted.trigger, misfire, judgement, jitter, max(consumed, now.replace(microsecond=0)))
-    return Plan(next_wake_at=at, candidates=waiting)
+    return Plan(next_wake_at=at, candidates=waiting, waits_for_place=bool(judgement.candidates) and slots > 0)
 
 
-def _append(snapshot: Snapshot, schedule: Schedule, verdict: Verdict, now: datetime) -> Append:
+def _append(snapshot: Snapshot, schedule: Schedule, verdict: Verdict, now: datetime, *, has_slot: bool) -> Append:
     template = template_of(schedule, snapshot.definition) if verdict.decision is Decision.ADMITTED else None
     record = log.verdict_record(
         snapshot,
@@ -282,6 +280,8 @@ def _append(snapshot: Snapshot, schedule: Schedule, verdict: Verdict, now: datet
         message=log.verdict_message(snapshot, verdict, now=now),
         template=template,
     )
+    if has_slot and verdict.decision is Decision.SKIPPED_OVERLAP:  # so it was not this schedule's own runs
+        record = capacity_exceeded(record, snapshot)
     return Append(spec=record, template=template)
 
 
@@ -293,8 +293,8 @@ def _next_wake(
     else:
         starts = next_due_time(trigger, after=after)  # though it waits for its jitter: from here on it is a candidate
     expiry = None
-    if judgement.candidate is not None and misfire.deadline is not None:
-        expiry = jitter.start_of(judgement.candidate, trigger) + misfire.deadline + _ONE_SECOND
+    if judgement.candidates and misfire.deadline is not None:
+        expiry = jitter.start_of(judgement.candidates[0], trigger) + misfire.deadline + _ONE_SECOND
     return _earliest((starts, expiry))
 
 

@@ -199,6 +199,7 @@ class Snapshot:
         held: instants that were retained when last decided, from memory or the stored status.
         contradiction: why the log can't be trusted, naming the record; the schedule is Blocked then (R31).
         since_acquired: time since this epoch was acquired.
+        capacity: how many more runs may start now by the limits beyond this schedule (R28); None is unlimited.
     """
 
     uid: str
@@ -211,6 +212,7 @@ class Snapshot:
     contradiction: str | None
     writer: Writer
     since_acquired: timedelta
+    capacity: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,9 +270,11 @@ class Plan:
     Attributes:
         step: None when there is nothing to do.
         next_wake_at: when to look again if nothing happens; None for never.
-        candidates: instants retained but not yet admitted.
+        candidates: instants retained but not yet admitted, oldest first.
+        waits_for_place: they wait for capacity alone: an end of any run may let them start (R28).
     """
 
     step: Step | None = None
     next_wake_at: datetime | None = None
     candidates: tuple[datetime, ...] = ()
+    waits_for_place: bool = False
