@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, assert_never
 
 from workflow_schedules.api import names
+from workflow_schedules.api.occurrence import Decision
 from workflow_schedules.cluster import wire
 from workflow_schedules.cluster.backoff import BACKOFF_FIRST_SECONDS, FENCE_LAG_TRIES, pause_seconds
 from workflow_schedules.cluster.cluster import CLOCK_TOLERANCE
@@ -51,6 +52,10 @@ async def apply(cluster: Cluster, step: Step, snapshot: Snapshot, *, fence: Fenc
     """
     fence.check()
     memory = cluster.cache.log(snapshot.uid)
+    if (
+        isinstance(step, Append) and step.spec.decision is Decision.ADMITTED
+    ):  # before any await: others decide meanwhile
+        cluster.cache.places.reserve(snapshot.uid, step.spec.definition_uid)
     try:
         wait_seconds = await _carry_out(cluster, step, snapshot, fence)
     except ClusterError as error:
@@ -63,6 +68,8 @@ async def apply(cluster: Cluster, step: Step, snapshot: Snapshot, *, fence: Fenc
             extra={"schedule": snapshot.uid, "error": error.message, "pause_seconds": pause},
         )
         return pause
+    finally:
+        cluster.cache.count_places(snapshot.uid, answered_before=cluster.answered_before())
     memory.failures = 0
     return wait_seconds
 
@@ -134,7 +141,9 @@ async def _append(cluster: Cluster, step: Append, snapshot: Snapshot, fence: Fen
     memory = cluster.cache.log(snapshot.uid)
     try:
         answer = await cluster.client.create_occurrence(schedule.ref.namespace, body)
-    except (AlreadyExistsError, UnansweredError):
+    except (AlreadyExistsError, UnansweredError) as error:
+        if isinstance(error, UnansweredError):
+            memory.append_given_up_at = cluster.monotonic()
         known = memory.head
         memory.is_read = False  # somebody knew more, or nobody knows: read before deciding anew
         await read_log(cluster.client, cluster.cache, snapshot)
