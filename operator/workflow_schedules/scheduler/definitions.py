@@ -12,6 +12,8 @@ from workflow_schedules.cluster.errors import ClusterError, ForbiddenError, NotF
 from workflow_schedules.scheduler.switch_off import SwitchOff
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
     from workflow_schedules.core.model import Definition, ObjectRef
@@ -24,9 +26,10 @@ LOOK_SECONDS = 5.0  # a count must be the same in two looks before it is written
 class DefinitionStatuses:
     """Writes the status of each definition when it has changed and settled."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, *, wake: Callable[[str], None]) -> None:
+        """Take the cluster, and who is told that a schedule is another one than it was."""
         self._cluster = cluster
-        self._switch_off = SwitchOff(cluster)
+        self._switch_off = SwitchOff(cluster, wake)
         self._counted: dict[ObjectRef, tuple[int, int, int]] = {}
 
     async def run(self, fence: Fence) -> None:

@@ -15,6 +15,8 @@ from workflow_schedules.cluster.apply import reread_schedule
 from workflow_schedules.cluster.errors import ClusterError, ConflictError, ForbiddenError, InvalidError, NotFoundError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
     from workflow_schedules.core.model import Definition, Schedule
@@ -30,8 +32,10 @@ class SwitchOff:
     Source: contract R2, R3.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, wake: Callable[[str], None]) -> None:
+        """Take the cluster, and who is told that a schedule is another one than it was."""
         self._cluster = cluster
+        self._wake = wake
         self._done: dict[str, set[str]] = {}  # per definition, what this change has dealt with: nothing is fought
 
     def forget_all_but(self, uids: set[str]) -> None:
@@ -48,7 +52,7 @@ class SwitchOff:
             LostLeaseError: this epoch may not write any more.
         """
         if not self._is_due(definition):
-            self._done.pop(definition.uid, None)
+            self._settle(definition)
             return True
         done = self._done.setdefault(definition.uid, set())
         slots = asyncio.Semaphore(WRITERS)
@@ -60,17 +64,23 @@ class SwitchOff:
 
         left = self._enabled(definition, done)
         await asyncio.gather(*map(disable, left))
-        if self._enabled(definition, done):
-            return False
-        self._cluster.cache.switched_off.discard(definition.uid)
-        return True
+        return not self._enabled(definition, done)
+
+    def _settle(self, definition: Definition) -> None:
+        """Forget a change that is on record, or was none for the schedules."""
+        if definition.problem is None:
+            self._done.pop(definition.uid, None)
+            self._cluster.cache.switched_off.discard(definition.uid)
 
     def _is_due(self, definition: Definition) -> bool:
         if definition.is_enabled or definition.problem is not None:
             return False
         if definition.on_disable is not OnDisable.DISABLE_SCHEDULES:
             return False
-        was_enabled = definition.status is not None and definition.status.enabled
+        status = definition.status
+        if status is not None and status.observed_generation == definition.generation:
+            return False
+        was_enabled = status is not None and status.enabled
         return bool(was_enabled) or definition.uid in self._cluster.cache.switched_off
 
     def _enabled(self, definition: Definition, done: set[str]) -> list[Schedule]:
@@ -97,11 +107,13 @@ class SwitchOff:
             log.warning("a schedule is not disabled yet", extra={"schedule": str(ref), "error": error.message})
             return False
         self._cluster.cache.refresh_schedule(answer)
+        self._wake(schedule.uid)
         log.info("disabled with its definition", extra={"schedule": str(ref), "definition": str(definition.ref)})
         return True
 
     async def _look_again(self, schedule: Schedule) -> None:
         try:
             await reread_schedule(self._cluster, schedule)
+            self._wake(schedule.uid)
         except ClusterError as error:
             log.debug("could not be read again", extra={"schedule": str(schedule.ref), "error": error.message})
