@@ -343,18 +343,18 @@ def test_requests_of_people_hold_no_place() -> None:
 
 
 def test_waiting_costs_no_request_and_an_end_no_more_than_one_admission() -> None:
-    """R28: five hundred wait, one place frees: one record and one Job."""
+    """R28: two hundred wait, one place frees: one record and one Job."""
 
     async def story(world: World) -> None:
         world.jobs.run_for(None)
         await world.until_leading(world.start(max_concurrent_runs=1))
-        herd(world, 500, schedule="0 10 * * *")
-        await world.sleep_until(at("10:20"))
+        herd(world, 200, schedule="0 10 * * *")
+        await world.sleep_until(at("10:03"))
         before = len(world.server.log)
-        await world.sleep_until(at("10:25"))
+        await world.sleep_until(at("10:08"))
         assert world.writes(since=before) == []
         end(world, running(world)[0])
-        await world.sleep_until(at("10:26"))
+        await world.sleep_until(at("10:09"))
         kinds = sorted(
             f"{entry.method} {entry.path.split('/namespaces/ns/')[1].split('/')[0]}"
             for entry in world.server.log[before:]

@@ -182,7 +182,7 @@ STORIES: dict[str, tuple[list[Step], list[Json], float | None]] = {
     "R16: dates to exclude between candidates are skipped in their turn, and cost no candidate its place": (
         [
             At("12:00", want=[admitted("12:00")]),
-            At("2026-03-05T00:30", want=[], settle_seconds=6),
+            Outage("12:10", "2026-03-05T00:29"),
             At(
                 "2026-03-05T00:31",
                 do=end_oldest,
