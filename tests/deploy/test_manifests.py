@@ -102,11 +102,16 @@ def test_the_operator_has_no_wildcard_and_no_right_that_leads_to_others() -> Non
         assert not {"impersonate", "bind", "escalate", "deletecollection"} & {*rule["verbs"]}
 
 
-def test_the_operator_never_writes_a_spec() -> None:
-    """Contract, preamble (but for R2, which comes later)."""
-    for rule in rules_of_the_operator():
-        if names.GROUP in rule["apiGroups"] and {"update", "patch"} & {*rule["verbs"]}:
-            assert all(resource.endswith("/status") for resource in rule["resources"])
+def test_the_operator_may_write_the_spec_of_schedules_and_no_other() -> None:
+    """Contract, preamble: what it writes there is `enabled: false` (R2)."""
+    writable = {
+        resource
+        for rule in rules_of_the_operator()
+        if names.GROUP in rule["apiGroups"] and {"update", "patch"} & {*rule["verbs"]}
+        for resource in rule["resources"]
+        if not resource.endswith("/status")
+    }
+    assert writable == {"workflowschedules"}
 
 
 def test_nobody_gets_the_right_to_write_records_or_status() -> None:

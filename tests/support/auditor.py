@@ -18,7 +18,7 @@ from support.api_store import Change
 from workflow_schedules.api.common import parse_utc
 from workflow_schedules.cluster import wire
 from workflow_schedules.core.acceptance import Accepted, accept
-from workflow_schedules.core.due_times import due_times
+from workflow_schedules.core.due_times import due_times, is_excluded
 
 FINAL = frozenset({"Completed", "Failed", "Exhausted", "Cancelled"})
 PATIENCE = timedelta(seconds=10)
@@ -188,7 +188,10 @@ class Auditor:
         due = _due(log, generation, parse_utc(head["consumedThroughTime"]), self._clock.now() - PATIENCE)
         candidates = (log.schedule.get("status") or {}).get("candidates", [])
         name = log.schedule["metadata"]["name"]
-        return [f"I3: {at} of {name} is due and undecided" for at in due if _text(at) not in candidates]
+        blind = _excluded_behind(log.schedule, due) if candidates else set()
+        return [
+            f"I3: {at} of {name} is due and undecided" for at in due if _text(at) not in candidates and at not in blind
+        ]
 
 
 def _admitted(records: list[Json]) -> list[Json]:
@@ -239,6 +242,12 @@ def _due(log: _Log, generation: int, since: datetime, until: datetime) -> list[d
     if not isinstance(accepted, Accepted):
         return []
     return list(due_times(accepted.trigger, after=since, until=until))
+
+
+def _excluded_behind(schedule: Json, due: list[datetime]) -> set[datetime]:
+    """Give the instants on excluded dates: behind a candidate they are skipped as soon as it is decided."""
+    accepted = accept(wire.schedule_of(schedule))
+    return {at for at in due if isinstance(accepted, Accepted) and is_excluded(accepted.trigger, at)}
 
 
 def _finished_at(job: Json) -> datetime | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 
 import pytest
@@ -10,6 +11,7 @@ from support.api_kinds import Json
 from support.harness import World
 from support.objects import a_schedule
 from support.story import (
+    LEASE_TIMES,
     At,
     Crash,
     Jump,
@@ -21,6 +23,8 @@ from support.story import (
     play,
     skipped_misfire,
 )
+from support.story import at as instant
+from support.virtual_loop import VirtualClock, run_virtual
 
 LATEST = {"misfirePolicy": "Latest"}
 MINUTELY = {"schedule": "* * * * *"}
@@ -237,3 +241,23 @@ def test_nominal_and_real_start_are_both_on_record() -> None:
         a_schedule(),
         start="09:58:30",
     )
+
+
+def test_375_schedules_made_shortly_before_their_common_instant_all_run_at_it() -> None:
+    """K-084: 48 2 2 7 * in Los Angeles is 2020-07-02T09:48:00Z."""
+
+    async def story(clock: VirtualClock) -> None:
+        world = World(clock, lease_times=LEASE_TIMES)
+        await world.until_leading(world.start())
+        for number in range(375):
+            world.apply(a_schedule(f"s{number:03d}", schedule="48 2 2 7 *", timeZone="America/Los_Angeles"))
+            await asyncio.sleep(0 if number % 75 else 110)
+        assert clock.now() < instant("2020-07-02T09:47:40")
+        await world.sleep_until(instant("2020-07-02T09:48:30"))
+        times = [
+            job["metadata"]["labels"]["workflow-schedules.dev/scheduled-at"] for job in world.server.objects("jobs")
+        ]
+        assert times == ["20200702T094800Z"] * 375
+        world.auditor.check()
+
+    run_virtual(story, instant("2020-07-02T09:38"))

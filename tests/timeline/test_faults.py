@@ -132,7 +132,7 @@ WANT: dict[str, object] = {
     "active": 0,
     "last": ("2026-03-02T10:02:00Z", "Completed"),
     "head": 0,
-    "parent": {"observedGeneration": 1, "schedules": 1, "enabledSchedules": 1, "activeRuns": 0},
+    "parent": {"observedGeneration": 1, "enabled": True, "schedules": 1, "enabledSchedules": 1, "activeRuns": 0},
 }
 
 

@@ -142,7 +142,7 @@ STORIES: dict[str, tuple[list[Step], list[Json]]] = {
             At("10:37", do=enable_parent, want=[], baselines=["Released"]),
             At("10:45", want=[admitted("10:45")]),
         ],
-        [a_definition(), a_schedule(workflow="w", **LATEST)],
+        [a_definition(onDisable="HoldSchedules"), a_schedule(workflow="w", **LATEST)],
     ),
     "R1: a parent disabled while the operator is down holds from its return on": (
         [
@@ -150,7 +150,7 @@ STORIES: dict[str, tuple[list[Step], list[Json]]] = {
             Outage("10:01", "10:03", do=disable_parent),
             At("10:16", want=[], status={"state": "Held"}),
         ],
-        [a_definition(), a_schedule(workflow="w", **LATEST)],
+        [a_definition(onDisable="HoldSchedules"), a_schedule(workflow="w", **LATEST)],
     ),
     "R1: a deleted parent holds; made anew it releases, and its own template runs": (
         [

@@ -260,7 +260,14 @@ SCHEDULE_STATUS: dict[str, Any] = {
         (WorkflowScheduleStatus, SCHEDULE_STATUS),
         (
             WorkflowDefinitionStatus,
-            {"observedGeneration": 1, "schedules": 2, "enabledSchedules": 1, "activeRuns": 0, "conditions": []},
+            {
+                "observedGeneration": 1,
+                "enabled": True,
+                "schedules": 2,
+                "enabledSchedules": 1,
+                "activeRuns": 0,
+                "conditions": [],
+            },
         ),
     ],
     ids=lambda value: getattr(value, "__name__", ""),

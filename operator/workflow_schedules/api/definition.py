@@ -41,6 +41,7 @@ class WorkflowDefinitionStatus(Model):
     """What the operator sees. Only the operator writes it."""
 
     observed_generation: Annotated[int | None, Wire("Newest generation acted on.", minimum=0)] = None
+    enabled: Annotated[bool | None, Wire("The switch as it was last acted on.")] = None
     schedules: Annotated[int, Wire("Schedules that name this definition.", minimum=0)] = 0
     enabled_schedules: Annotated[int, Wire("Those of them that are enabled.", minimum=0)] = 0
     active_runs: Annotated[int, Wire("Their unfinished scheduled runs.", minimum=0)] = 0

@@ -10,6 +10,7 @@ from workflow_schedules.api.names import LABEL_SCHEDULE_UID
 from workflow_schedules.cluster.cache import Cache
 from workflow_schedules.cluster.cluster import Cluster
 from workflow_schedules.cluster.methods import JOBS
+from workflow_schedules.cluster.places import Places
 from workflow_schedules.cluster.templates import Templates
 from workflow_schedules.cluster.watch import watch
 from workflow_schedules.handlers.feed import Feed
@@ -36,7 +37,8 @@ class Operator:
 
     def __init__(self, settings: Settings, client: Client, *, clock: Clock, identity: str) -> None:
         """Create it inside the running event loop."""
-        cache, wakeups = Cache(), WakeUps()
+        wakeups = WakeUps()
+        cache = Cache(Places(settings.max_concurrent_runs, wake=wakeups.wake))
         self._client = client
         self._cluster = Cluster(
             client=client,

@@ -31,6 +31,7 @@ class Settings:
         name_kept_seconds: K, how long a record's or Job's name is kept after its end.
         drain_seconds: how long writes in flight may take after SIGTERM.
         probe_port: port of /healthz and /readyz; 0 picks a free one.
+        max_concurrent_runs: unfinished scheduled runs of all schedules at once; 0 is unlimited.
         workers: schedules that are worked on at the same time.
         pod_id: first part of this process's identity.
     """
@@ -40,6 +41,7 @@ class Settings:
     name_kept_seconds: float
     drain_seconds: float
     probe_port: int
+    max_concurrent_runs: int
     workers: int
     pod_id: str
     log_level: str
@@ -52,7 +54,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     Raises:
         SettingsError: a value can't be used, or two contradict.
 
-    Source: contract R33, R34; reliability K, L, R, P16.
+    Source: contract R28, R33, R34; reliability K, L, R, P16.
     """
     settings = Settings(
         lease=ObjectRef(
@@ -67,6 +69,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         name_kept_seconds=_seconds(environment, "NAME_KEPT_SECONDS", 180),
         drain_seconds=_seconds(environment, "DRAIN_SECONDS", 30),
         probe_port=int(_number(environment, "PROBE_PORT", 8080, low=0, high=65535)),
+        max_concurrent_runs=_whole(environment, "MAX_CONCURRENT_RUNS", 0, low=0, high=1_000_000),
         workers=int(_number(environment, "WORKERS", 16, low=1, high=64)),
         pod_id=environment.get("POD_UID") or environment.get("POD_NAME") or socket.gethostname(),
         log_level=_choice(environment, "LOG_LEVEL", "INFO", _LEVELS),
@@ -108,6 +111,13 @@ def _number(environment: Mapping[str, str], name: str, default: float, *, low: f
     if not low <= value <= high:
         raise SettingsError(f"{PREFIX}{name}: {text!r} is not a number from {low:g} to {high:g}")
     return value
+
+
+def _whole(environment: Mapping[str, str], name: str, default: int, *, low: int, high: int) -> int:
+    value = _number(environment, name, default, low=low, high=high)
+    if value != int(value):
+        raise SettingsError(f"{PREFIX}{name}: {value:g} is not a whole number from {low} to {high}")
+    return int(value)
 
 
 def _choice(environment: Mapping[str, str], name: str, default: str, choices: frozenset[str]) -> str:

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, assert_never
 
 from workflow_schedules.api import names
+from workflow_schedules.api.occurrence import Decision
 from workflow_schedules.api.schedule import DeletionPolicy
 from workflow_schedules.cluster import wire
 from workflow_schedules.cluster.backoff import BACKOFF_FIRST_SECONDS, FENCE_LAG_TRIES, pause_seconds
@@ -29,6 +30,7 @@ from workflow_schedules.cluster.history import read_log
 from workflow_schedules.cluster.runs import create_job, read_job
 from workflow_schedules.core.job import labels
 from workflow_schedules.core.model import Append, Claim, CreateJob, LookAgain, ReadLog, WriteOutcome
+from workflow_schedules.core.runs import REQUEST_LIFE
 
 if TYPE_CHECKING:
     from workflow_schedules.cluster.cluster import Cluster
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
     from workflow_schedules.core.model import Definition, Run, Schedule, Snapshot, Step
 
 log = logging.getLogger(__name__)
+
+LOST_TRIES = 4
 
 
 async def apply(cluster: Cluster, step: Step, snapshot: Snapshot, *, fence: Fence) -> float:
@@ -52,10 +56,11 @@ async def apply(cluster: Cluster, step: Step, snapshot: Snapshot, *, fence: Fenc
     """
     fence.check()
     memory = cluster.cache.log(snapshot.uid)
+    _reserve(cluster, step, snapshot)  # before any await: others decide meanwhile
     try:
         wait_seconds = await _carry_out(cluster, step, snapshot, fence)
     except ClusterError as error:
-        pause = pause_seconds(error, failures=memory.failures)
+        pause = max(pause_seconds(error, failures=memory.failures), _kept_seconds(cluster, step, snapshot))
         memory.failures += 1
         if isinstance(error, ForbiddenError) and error.is_fence and memory.failures <= FENCE_LAG_TRIES:
             return pause  # the admission cache lags behind the Lease for a moment after a takeover (P14)
@@ -64,8 +69,26 @@ async def apply(cluster: Cluster, step: Step, snapshot: Snapshot, *, fence: Fenc
             extra={"schedule": snapshot.uid, "error": error.message, "pause_seconds": pause},
         )
         return pause
+    finally:
+        cluster.cache.count_places(snapshot.uid, answered_before=cluster.answered_before())
     memory.failures = 0
     return wait_seconds
+
+
+def _reserve(cluster: Cluster, step: Step, snapshot: Snapshot) -> None:
+    if isinstance(step, Append) and step.spec.decision is Decision.ADMITTED:
+        cluster.cache.places.reserve(snapshot.uid, step.spec.definition_uid)
+
+
+def _kept_seconds(cluster: Cluster, step: Step, snapshot: Snapshot) -> float:
+    """Return how long to leave an admission alone that gets no answer again and again, though others wait for its place.
+
+    Each attempt keeps a place for as long as it may still arrive (R28), so that place must go round in between (I9).
+    """
+    memory = cluster.cache.log(snapshot.uid)
+    is_lost = isinstance(step, Append) and memory.append_given_up_at is not None
+    is_scarce = snapshot.capacity is not None and memory.failures >= LOST_TRIES
+    return REQUEST_LIFE.total_seconds() + BACKOFF_FIRST_SECONDS if is_lost and is_scarce else 0.0
 
 
 async def reread_schedule(cluster: Cluster, schedule: Schedule) -> None:
@@ -135,7 +158,9 @@ async def _append(cluster: Cluster, step: Append, snapshot: Snapshot, fence: Fen
     memory = cluster.cache.log(snapshot.uid)
     try:
         answer = await cluster.client.create_occurrence(schedule.ref.namespace, body)
-    except (AlreadyExistsError, UnansweredError):
+    except (AlreadyExistsError, UnansweredError) as error:
+        if isinstance(error, UnansweredError):
+            memory.append_given_up_at = cluster.monotonic()
         known = memory.head
         memory.is_read = False  # somebody knew more, or nobody knows: read before deciding anew
         await read_log(cluster.client, cluster.cache, snapshot)

@@ -11,14 +11,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workflow_schedules.cluster import wire
-from workflow_schedules.cluster.memory import ScheduleLog, is_final
+from workflow_schedules.cluster.memory import RunMemory, ScheduleLog, is_final
+from workflow_schedules.cluster.places import Places
 from workflow_schedules.core.model import Run, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import timedelta
 
-    from workflow_schedules.cluster.memory import RunMemory
     from workflow_schedules.core.model import Definition, Job, ObjectRef, Record, Schedule, Writer
 
 
@@ -32,11 +32,14 @@ class SeenJob(NamedTuple):
 class Cache:
     """Everything known, by UID; see the module's docstring."""
 
-    def __init__(self) -> None:
+    def __init__(self, places: Places | None = None) -> None:
+        """Take the places that runs may have; without, there is no limit."""
+        self.places = places or Places()
         self.schedules: dict[str, Schedule] = {}
         self.definitions: dict[ObjectRef, Definition] = {}
         self.jobs: dict[ObjectRef, Job] = {}
         self.logs: dict[str, ScheduleLog] = {}
+        self.switched_off: set[str] = set()  # definitions whose switch was seen to go from true to false
         self._children: dict[ObjectRef, set[str]] = {}
         self._floors = {"schedules": 0, "definitions": 0}
         self._job_versions: dict[ObjectRef, int] = {}
@@ -80,6 +83,13 @@ class Cache:
             return set()
         definition = wire.definition_of(body)
         self.definitions[ref] = definition
+        if known is not None and known.uid != definition.uid:
+            self._lose_definition(known)
+        self.places.set_limit(definition.uid, definition.max_active_runs)
+        if _is_switched_off(known, definition):
+            self.switched_off.add(definition.uid)
+        elif definition.is_enabled:
+            self.switched_off.discard(definition.uid)
         is_news = known is None or (known.uid, known.generation) != (definition.uid, definition.generation)
         return self.children_of(ref) if is_news else set()
 
@@ -95,7 +105,12 @@ class Cache:
         if known is None or known.uid != uid:
             return set()
         del self.definitions[ref]
+        self._lose_definition(known)
         return self.children_of(ref)
+
+    def _lose_definition(self, known: Definition) -> None:
+        self.places.set_limit(known.uid, None)
+        self.switched_off.discard(known.uid)
 
     def children_of(self, definition: ObjectRef) -> set[str]:
         """Return the UIDs of the schedules that name a definition."""
@@ -111,6 +126,8 @@ class Cache:
         self.definitions.clear()
         self._children.clear()
         self.logs.clear()
+        self.places.clear()
+        self.switched_off.clear()
         self._floors = {"schedules": 0, "definitions": 0}
         for body in definitions[0]:
             self.put_definition(body)
@@ -206,6 +223,26 @@ class Cache:
         """Return the log of a schedule, unread at first."""
         return self.logs.setdefault(uid, ScheduleLog())
 
+    def remember_run(self, uid: str, record: Record) -> None:
+        """Take in an unfinished run of a log that is not read yet; it holds its place from now on."""
+        self.log(uid).runs[record.number] = RunMemory(record=record)
+        self._count_runs(uid)
+
+    def count_places(self, uid: str, *, answered_before: float) -> None:
+        """Count the places of a schedule after a write; one of an admission that may still arrive stays taken.
+
+        Args:
+            uid: of the schedule.
+            answered_before: monotonic second; what was given up before it can't arrive any more.
+        """
+        self._count_runs(uid)
+        if not _is_recent(self.log(uid).append_given_up_at, answered_before):
+            self.places.unreserve(uid)
+
+    def _count_runs(self, uid: str) -> None:
+        runs = self.log(uid).runs.values()
+        self.places.set_runs(uid, tuple(run.record.spec.definition_uid for run in runs if not is_final(run.record)))
+
     def update_run(self, uid: str, record: Record) -> None:
         """Take in a newer status of a run; once it is final, a Job that is gone is needed no more."""
         self.log(uid).update(record)
@@ -228,11 +265,13 @@ class Cache:
         """
         schedule, log = self.schedules.get(uid), self.log(uid)
         parent = _parent(schedule) if schedule else None
+        definition = self.definitions.get(parent) if parent else None
         held = log.held or (schedule.status.candidates if schedule and schedule.status else ())
+        self.count_places(uid, answered_before=answered_before)
         return Snapshot(
             uid=uid,
             schedule=schedule,
-            definition=self.definitions.get(parent) if parent else None,
+            definition=definition,
             is_log_read=log.is_read,
             head=log.head,
             runs=tuple(self._run(run, answered_before) for _, run in sorted(log.runs.items())),
@@ -240,6 +279,7 @@ class Cache:
             contradiction=log.contradiction,
             writer=writer,
             since_acquired=since_acquired,
+            capacity=self.places.free(uid, definition.uid if definition else None),
         )
 
     def _run(self, memory: RunMemory, answered_before: float) -> Run:
@@ -265,6 +305,13 @@ def _parent(schedule: Schedule) -> ObjectRef | None:
     if schedule.spec is None or schedule.spec.workflow_ref is None:
         return None
     return replace(schedule.ref, name=schedule.spec.workflow_ref.name)
+
+
+def _is_switched_off(before: Definition | None, now: Definition) -> bool:
+    """Tell whether the switch went from true to false; a spec that can't be read says nothing of it."""
+    if before is None or before.uid != now.uid or now.problem is not None:
+        return False
+    return before.is_enabled and not now.is_enabled
 
 
 def _is_recent(given_up_at: float | None, answered_before: float) -> bool:

@@ -128,6 +128,11 @@ class Client:
         """Read a schedule."""
         return await self._send("get", SCHEDULES, namespace, name)
 
+    async def disable_schedule(self, namespace: str, name: str, *, resource_version: str) -> Json:
+        """Set `enabled: false`, if the schedule is still of this version: the only spec that the operator writes (R2)."""
+        patch = {"metadata": {"resourceVersion": resource_version}, "spec": {"enabled": False}}
+        return await self._patch(SCHEDULES, namespace, name, patch)
+
     async def patch_schedule_status(self, namespace: str, name: str, patch: Json | bytes) -> Json:
         """Merge-patch a schedule's status."""
         return await self._patch(SCHEDULES.status, namespace, name, patch)

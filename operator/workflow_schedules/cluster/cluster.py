@@ -41,6 +41,10 @@ class Cluster:
         local, server = self.wall_clock(), self.client.server_now(self.monotonic())
         return local if server is None else min(local, server + CLOCK_TOLERANCE)
 
+    def answered_before(self) -> float:
+        """Return the monotonic second before which whatever was given up can't arrive any more."""
+        return self.monotonic() - REQUEST_LIFE.total_seconds()
+
     def is_everything_answered(self) -> bool:
         """Tell whether no write of ours can still arrive: the Lease may be released then (P15)."""
         given_up_at = self.client.last_unanswered_write_at

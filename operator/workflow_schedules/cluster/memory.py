@@ -45,6 +45,7 @@ class ScheduleLog:
         is_read: head and open runs were read and nothing since then says otherwise.
         recent: newest decisions first, Baselines left out.
         failures: requests that failed since the last one that didn't.
+        append_given_up_at: monotonic second in which the next record was last left without an answer, and not found since.
     """
 
     is_read: bool = False
@@ -54,15 +55,12 @@ class ScheduleLog:
     held: tuple[datetime, ...] = ()
     recent: list[RecentOccurrence] = field(default_factory=list)
     failures: int = 0
-
-    @property
-    def unfinished(self) -> int:
-        """Return how many runs have no final outcome yet."""
-        return sum(1 for run in self.runs.values() if not is_final(run.record))
+    append_given_up_at: float | None = None
 
     def add(self, record: Record) -> None:
         """Take in the newest record."""
         self.head = record
+        self.append_given_up_at = None
         if record.spec.decision is Decision.ADMITTED:
             self.runs[record.number] = RunMemory(record=record)
         still_open = frozenset(record.spec.open)

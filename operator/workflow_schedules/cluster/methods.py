@@ -66,7 +66,7 @@ LEASES: Final = Resource("coordination.k8s.io", "v1", "leases")
 _VERBS: Final[Mapping[Resource, tuple[Verb, ...]]] = {
     DEFINITIONS: ("get", "list", "watch"),
     DEFINITIONS.status: ("patch",),
-    SCHEDULES: ("get", "list", "watch"),
+    SCHEDULES: ("get", "list", "watch", "patch"),
     SCHEDULES.status: ("patch",),
     OCCURRENCES: ("create", "get", "list", "watch", "delete"),
     OCCURRENCES.status: ("patch",),

@@ -28,6 +28,7 @@ MAX_INPUT_BYTES = 32 * 1024
 MAX_CRONS = 10
 MAX_EXCLUDED_DATES = 400
 MAX_JITTER_SECONDS = 86400
+MAX_CATCH_UP_RUNS = 100
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 
 
@@ -234,6 +235,9 @@ def _limits(spec: WorkflowScheduleSpec) -> Iterator[Refusal]:
         yield Refusal(reason="InvalidSpec", message=message, path=path)
     elif limit is not None and not 1 <= limit <= 100:
         yield Refusal(reason="InvalidSpec", message=f"spec.maxActiveRuns: {limit} is outside 1 to 100", path=path)
+    if spec.max_catch_up_runs is not None and not 1 <= spec.max_catch_up_runs <= MAX_CATCH_UP_RUNS:
+        message = f"spec.maxCatchUpRuns: {spec.max_catch_up_runs} is outside 1 to {MAX_CATCH_UP_RUNS}"
+        yield Refusal(reason="InvalidSpec", message=message, path=("maxCatchUpRuns",))
     if deadline is not None and deadline < 5:
         message = f"spec.startingDeadlineSeconds: {deadline} is below 5; write 5 or more"
         yield Refusal(reason="InvalidSpec", message=message, path=("startingDeadlineSeconds",))

@@ -8,11 +8,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from workflow_schedules.api.occurrence import Decision
 from workflow_schedules.api.schedule import State
 from workflow_schedules.core import completion, log, pause
 from workflow_schedules.core.acceptance import Refusal, accept
-from workflow_schedules.core.misfire import Verdict, all_due
+from workflow_schedules.core.misfire import Verdict, undecided
 from workflow_schedules.core.model import Append
 
 if TYPE_CHECKING:
@@ -72,7 +71,6 @@ def change_of_generation(snapshot: Snapshot, schedule: Schedule, state: State, n
     consumed = max(filter(None, (head.spec.consumed_through_time, since or now.replace(microsecond=0))))
     before = head.spec.consumed_through_time
     displaced = tuple(at for at in snapshot.held if (before is None or at > before) and at <= consumed)
-    unrecorded_until = displaced[0] - _ONE_SECOND if displaced else consumed
     return Append(
         spec=log.baseline(
             snapshot,
@@ -81,7 +79,7 @@ def change_of_generation(snapshot: Snapshot, schedule: Schedule, state: State, n
             reason=changed,
             consumed_through=consumed,
             waiting=displaced,
-            given_up=_given_up(snapshot, head, schedule, unrecorded_until),
+            given_up=_given_up(snapshot, head, schedule, consumed, displaced),
             detail=_detail(snapshot, state, now),
         )
     )
@@ -99,8 +97,10 @@ def _resumed_at(snapshot: Snapshot, head: Record, schedule: Schedule) -> datetim
     return pause.resumed_at(snapshot, head, schedule)
 
 
-def _given_up(snapshot: Snapshot, head: Record, schedule: Schedule, until: datetime) -> Verdict | None:
-    """Return the instants that were due and undecided when the schedule changed, as far as its calendar is still known."""
+def _given_up(
+    snapshot: Snapshot, head: Record, schedule: Schedule, until: datetime, displaced: tuple[datetime, ...]
+) -> Verdict | None:
+    """Return what else was due and undecided when the schedule changed, as far as its calendar is still known."""
     verdict, before = accept(schedule), head.spec.consumed_through_time
     was_due = head.spec.state is State.ACTIVE and head.spec.spec_hash == schedule.spec_hash
     if (
@@ -110,7 +110,7 @@ def _given_up(snapshot: Snapshot, head: Record, schedule: Schedule, until: datet
         or completion.runs_left(snapshot, verdict.spec) == 0
     ):
         return None
-    return all_due(verdict.trigger, before, until, Decision.SUPERSEDED)
+    return undecided(verdict.trigger, after=before, until=until, besides=displaced)
 
 
 def _baseline_reason(snapshot: Snapshot, head: Record, schedule: Schedule, state: State) -> str | None:

@@ -15,6 +15,7 @@ from workflow_schedules.api.schedule import State
 from workflow_schedules.core import completion, log, pause
 from workflow_schedules.core.acceptance import Accepted, Refusal, accept, template_of
 from workflow_schedules.core.baselines import change_of_generation, definition_reason, first_watermark
+from workflow_schedules.core.capacity import capacity_exceeded
 from workflow_schedules.core.due_times import next_due_time
 from workflow_schedules.core.jitter import Jitter
 from workflow_schedules.core.job import template_problem
@@ -40,7 +41,7 @@ def decide(snapshot: Snapshot, *, now: datetime) -> Plan:
         snapshot: everything that is known of it.
         now: aware UTC.
 
-    Source: contract R1, R4, R8 to R21, R31; P3, P4, P5, P6, P11, P12.
+    Source: contract R1, R4, R8 to R21, R28, R31; P3, P4, P5, P6, P11, P12.
     """
     if not snapshot.is_log_read:
         return (
@@ -50,11 +51,7 @@ def decide(snapshot: Snapshot, *, now: datetime) -> Plan:
     if runs.step is not None:
         return runs
     admission = _decide_admission(snapshot, now)
-    return Plan(
-        step=admission.step,
-        next_wake_at=_earliest((runs.next_wake_at, admission.next_wake_at)),
-        candidates=admission.candidates,
-    )
+    return replace(admission, next_wake_at=_earliest((runs.next_wake_at, admission.next_wake_at)))
 
 
 def state_of(snapshot: Snapshot, verdict: Accepted | Refusal, *, now: datetime) -> State:
@@ -182,7 +179,7 @@ def _decide_used_up(snapshot: Snapshot, schedule: Schedule, accepted: Accepted, 
     verdict = completion.over_limit(snapshot, accepted, now=now)
     if verdict is None:
         return Plan()
-    step = _append(snapshot, schedule, verdict, now)
+    step = _append(snapshot, schedule, verdict, now, has_slot=False)
     return Plan(step=replace(step, spec=step.spec.model_copy(update={"reason": completion.RUN_LIMIT_REACHED})))
 
 
@@ -206,16 +203,17 @@ def _decide_due(snapshot: Snapshot, schedule: Schedule, accepted: Accepted, now:
     slots = free_slots(overlap, active_runs=len(log.open_runs(snapshot.runs)))
     left = completion.runs_left(snapshot, accepted.spec)
     slots = slots if left is None else min(slots, left)
+    room = slots if snapshot.capacity is None else min(slots, snapshot.capacity)
     jitter = Jitter.of(schedule.uid, accepted.spec)
-    judgement = judge_due(accepted.trigger, misfire, after=consumed, now=now, free_slots=slots, jitter=jitter)
-    waiting = tuple(at for at in (judgement.candidate, judgement.spread) if at is not None)
+    judgement = judge_due(accepted.trigger, misfire, after=consumed, now=now, free_slots=room, jitter=jitter)
+    waiting = (*judgement.candidates, *filter(None, (judgement.spread,)))
     if judgement.verdict is not None:
-        return Plan(step=_append(snapshot, schedule, judgement.verdict, now), candidates=waiting)
+        return Plan(step=_append(snapshot, schedule, judgement.verdict, now, has_slot=slots > 0), candidates=waiting)
     at = _next_wake(accepted.trigger, misfire, judgement, jitter, max(consumed, now.replace(microsecond=0)))
-    return Plan(next_wake_at=at, candidates=waiting)
+    return Plan(next_wake_at=at, candidates=waiting, waits_for_place=bool(judgement.candidates) and slots > 0)
 
 
-def _append(snapshot: Snapshot, schedule: Schedule, verdict: Verdict, now: datetime) -> Append:
+def _append(snapshot: Snapshot, schedule: Schedule, verdict: Verdict, now: datetime, *, has_slot: bool) -> Append:
     template = template_of(schedule, snapshot.definition) if verdict.decision is Decision.ADMITTED else None
     record = log.verdict_record(
         snapshot,
@@ -224,6 +222,8 @@ def _append(snapshot: Snapshot, schedule: Schedule, verdict: Verdict, now: datet
         message=log.verdict_message(snapshot, verdict, now=now),
         template=template,
     )
+    if has_slot and verdict.decision is Decision.SKIPPED_OVERLAP:  # so it was not this schedule's own runs
+        record = capacity_exceeded(record, snapshot)
     return Append(spec=record, template=template)
 
 
@@ -235,8 +235,8 @@ def _next_wake(
     else:
         starts = next_due_time(trigger, after=after)  # though it waits for its jitter: from here on it is a candidate
     expiry = None
-    if judgement.candidate is not None and misfire.deadline is not None:
-        expiry = jitter.start_of(judgement.candidate, trigger) + misfire.deadline + _ONE_SECOND
+    if judgement.candidates and misfire.deadline is not None:
+        expiry = jitter.start_of(judgement.candidates[0], trigger) + misfire.deadline + _ONE_SECOND
     return _earliest((starts, expiry))
 
 

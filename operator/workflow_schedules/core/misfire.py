@@ -11,6 +11,7 @@ from workflow_schedules.api.occurrence import Decision
 from workflow_schedules.api.schedule import MisfirePolicy
 from workflow_schedules.core.due_times import (
     count_due_times,
+    due_times,
     end_of_date,
     is_excluded,
     latest_due_time,
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 _ONE_SECOND = timedelta(seconds=1)
 DEFAULT_SKIP_DEADLINE = timedelta(seconds=60)
+DEFAULT_CATCH_UP_RUNS = 10
+MAX_WAITING = 100  # what a record and a status can name, an instant that waits for its jitter included
 _LONGEST_DEADLINE = timedelta(days=36_500)  # the field has no upper bound, the calendar has one
 
 
@@ -38,20 +41,24 @@ class Misfire:
 
     Attributes:
         deadline: no start later than this after the instant; None is unbounded.
+        keep: how many instants may wait under `Latest` and `All`.
     """
 
     policy: MisfirePolicy
     deadline: timedelta | None
+    keep: int = 1
 
     @classmethod
     def of(cls, spec: WorkflowScheduleSpec) -> Misfire:
-        """Read the rule from a spec; unset, the deadline is 60 s under `Skip` and unbounded under `Latest`."""
-        seconds = spec.starting_deadline_seconds
-        if seconds is not None:
-            longest = int(_LONGEST_DEADLINE.total_seconds())
-            return cls(policy=spec.misfire_policy, deadline=timedelta(seconds=min(seconds, longest)))
-        is_skip = spec.misfire_policy is MisfirePolicy.SKIP
-        return cls(policy=spec.misfire_policy, deadline=DEFAULT_SKIP_DEADLINE if is_skip else None)
+        """Read the rule from a spec; unset, the deadline is 60 s under `Skip` and unbounded otherwise, and `All` keeps ten."""
+        policy, seconds = spec.misfire_policy, spec.starting_deadline_seconds
+        keep = (spec.max_catch_up_runs or DEFAULT_CATCH_UP_RUNS) if policy is MisfirePolicy.ALL else 1
+        if seconds is None:
+            return cls(
+                policy=policy, deadline=DEFAULT_SKIP_DEADLINE if policy is MisfirePolicy.SKIP else None, keep=keep
+            )
+        longest = int(_LONGEST_DEADLINE.total_seconds())
+        return cls(policy=policy, deadline=timedelta(seconds=min(seconds, longest)), keep=keep)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,12 +84,12 @@ class Judgement:
 
     Attributes:
         verdict: what to record now, or None when all that is due waits.
-        candidate: the instant retained until a slot is free, or None.
+        candidates: the instants retained until a slot is free, oldest first.
         spread: the instant that waits only for its jitter, or None.
     """
 
     verdict: Verdict | None = None
-    candidate: datetime | None = None
+    candidates: tuple[datetime, ...] = ()
     spread: datetime | None = None
 
 
@@ -113,6 +120,7 @@ def judge_due(
     newest = latest_due_time(trigger, after=after, until=now)
     if newest is not None and jitter.start_of(newest, trigger) > now and not is_excluded(trigger, newest):
         until, spread = newest - _ONE_SECOND, newest  # only the newest can be waiting: a delay ends before half the gap
+        misfire = replace(misfire, keep=min(misfire.keep, MAX_WAITING - 1))
     judged = _judge(trigger, misfire, after=after, until=until, now=now, free_slots=free_slots, jitter=jitter)
     return replace(judged, spread=spread)
 
@@ -140,12 +148,13 @@ def _judge(
     late_until = _late_until(trigger, misfire, after, now, jitter)
     if late_until is not None and (late := all_due(trigger, after, min(late_until, end), Decision.SKIPPED_MISFIRE)):
         return Judgement(verdict=late)
-    newer = list(islice(_newest_not_excluded(trigger, end, until), max(1, free_slots))) if end < until else []
+    most = free_slots if misfire.policy is MisfirePolicy.SKIP else misfire.keep
+    newer = list(islice(_newest_not_excluded(trigger, end, until), max(1, most))) if end < until else []
     match misfire.policy:
         case MisfirePolicy.SKIP:
             return _skip(trigger, after, end, free_slots, newer=len(newer))
         case MisfirePolicy.LATEST | MisfirePolicy.ALL:
-            return _latest(trigger, after, end, free_slots, newest=newer[0] if newer else None)
+            return _retain(trigger, after, end, free_slots, keep=misfire.keep, newer=newer)
         case _:
             assert_never(misfire.policy)
 
@@ -191,14 +200,18 @@ def _skip(trigger: Trigger, after: datetime, end: datetime, free_slots: int, *, 
     return Judgement(verdict=_one(newest[-1]))
 
 
-def _latest(trigger: Trigger, after: datetime, end: datetime, free_slots: int, *, newest: datetime | None) -> Judgement:
-    # older ones are given up as soon as a newer one is due, so that only the candidate itself is ever without a record
-    if newest is not None:
-        return Judgement(verdict=all_due(trigger, after, end, Decision.COALESCED), candidate=newest)
-    here = list(islice(newest_due_times(trigger, after=after, until=end), 2))
-    if len(here) > 1:
-        return Judgement(verdict=all_due(trigger, after, here[1], Decision.COALESCED), candidate=here[0])
-    return Judgement(verdict=_one(here[0])) if free_slots else Judgement(candidate=here[0])
+def _retain(
+    trigger: Trigger, after: datetime, end: datetime, free_slots: int, *, keep: int, newer: list[datetime]
+) -> Judgement:
+    # older ones are given up as soon as a newer one is due, so that only the candidates are ever without a record
+    here = list(islice(newest_due_times(trigger, after=after, until=end), keep - len(newer) + 1))
+    fallen = here.pop() if len(here) + len(newer) > keep else None
+    waiting = tuple(reversed((*newer, *here)))
+    if fallen is not None:
+        return Judgement(verdict=all_due(trigger, after, fallen, Decision.COALESCED), candidates=waiting)
+    if free_slots:
+        return Judgement(verdict=_one(waiting[0]), candidates=waiting[1:])
+    return Judgement(candidates=waiting)
 
 
 def _one(instant: datetime) -> Verdict:
@@ -212,3 +225,23 @@ def all_due(trigger: Trigger, after: datetime, until: datetime, decision: Decisi
     if first is None or last is None:
         return None
     return Verdict(decision=decision, first=first, last=last, count=count_due_times(trigger, after=after, until=until))
+
+
+def undecided(trigger: Trigger, *, after: datetime, until: datetime, besides: tuple[datetime, ...]) -> Verdict | None:
+    """Return one verdict about the instants in ``(after, until]`` that are given up without having waited in sight.
+
+    Args:
+        trigger: what yields the instants.
+        after: the watermark.
+        until: through when the calendar is given up.
+        besides: instants that are named one by one elsewhere.
+
+    Source: invariant I3.
+    """
+    named = {at for at in besides if latest_due_time(trigger, after=at - _ONE_SECOND, until=at) and after < at <= until}
+    count = count_due_times(trigger, after=after, until=until) - len(named)
+    if count == 0:
+        return None
+    first = next(at for at in due_times(trigger, after=after, until=until) if at not in named)
+    last = next(at for at in newest_due_times(trigger, after=after, until=until) if at not in named)
+    return Verdict(decision=Decision.SUPERSEDED, first=first, last=last, count=count)

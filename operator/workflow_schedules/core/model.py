@@ -201,6 +201,7 @@ class Snapshot:
         since_acquired: time since this epoch was acquired.
         last_good_manual_at: when a manual run last completed, as far as known; newer than the last failure, it ends a
             pause by `pauseAfterFailures`.
+        capacity: how many more runs may start now by the limits beyond this schedule (R28); None is unlimited.
     """
 
     uid: str
@@ -214,6 +215,7 @@ class Snapshot:
     writer: Writer
     since_acquired: timedelta
     last_good_manual_at: datetime | None = None
+    capacity: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,9 +273,11 @@ class Plan:
     Attributes:
         step: None when there is nothing to do.
         next_wake_at: when to look again if nothing happens; None for never.
-        candidates: instants retained but not yet admitted.
+        candidates: instants retained but not yet admitted, oldest first.
+        waits_for_place: they wait for capacity alone: an end of any run may let them start (R28).
     """
 
     step: Step | None = None
     next_wake_at: datetime | None = None
     candidates: tuple[datetime, ...] = ()
+    waits_for_place: bool = False

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 from workflow_schedules.api.common import Condition, ConditionStatus, set_condition
 from workflow_schedules.api.definition import WorkflowDefinitionStatus
 from workflow_schedules.cluster.errors import ClusterError, ForbiddenError, NotFoundError
+from workflow_schedules.scheduler.switch_off import SwitchOff
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
     from workflow_schedules.core.model import Definition, ObjectRef
@@ -23,8 +26,10 @@ LOOK_SECONDS = 5.0  # a count must be the same in two looks before it is written
 class DefinitionStatuses:
     """Writes the status of each definition when it has changed and settled."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, *, wake: Callable[[str], None]) -> None:
+        """Take the cluster, and who is told that a schedule is another one than it was."""
         self._cluster = cluster
+        self._switch_off = SwitchOff(cluster, wake)
         self._counted: dict[ObjectRef, tuple[int, int, int]] = {}
 
     async def run(self, fence: Fence) -> None:
@@ -32,16 +37,19 @@ class DefinitionStatuses:
         while True:
             definitions = dict(self._cluster.cache.definitions)
             self._counted = {ref: counts for ref, counts in self._counted.items() if ref in definitions}
+            self._switch_off.forget_all_but({definition.uid for definition in definitions.values()})
             for definition in definitions.values():
                 await self._keep(definition, fence)
             await asyncio.sleep(LOOK_SECONDS)
 
     async def _keep(self, definition: Definition, fence: Fence) -> None:
+        if not await self._switch_off.finish(definition, fence):
+            return  # its generation is acted on when all of its schedules are
         counts = self._count(definition)
-        is_settled = self._counted.get(definition.ref) == counts or definition.status is None
+        wanted, stored = self._status(definition, counts), definition.status
+        is_settled = self._counted.get(definition.ref) == counts or stored is None or stored.enabled != wanted.enabled
         self._counted[definition.ref] = counts
-        wanted = self._status(definition, counts)
-        if not is_settled or wanted == definition.status:
+        if not is_settled or wanted == stored:
             return
         fence.check()
         patch = {"metadata": {"resourceVersion": definition.resource_version}, "status": wanted.wire()}
@@ -59,16 +67,9 @@ class DefinitionStatuses:
 
     def _count(self, definition: Definition) -> tuple[int, int, int]:
         cache = self._cluster.cache
-        children = cache.children_of(definition.ref)
-        enabled = active = 0
-        for uid in children:
-            schedule = cache.schedules.get(uid)
-            if schedule is None:
-                continue
-            enabled += bool(schedule.spec and schedule.spec.enabled)
-            known = cache.logs.get(uid)
-            active += known.unfinished if known else 0
-        return len(children), enabled, active
+        children = [cache.schedules[uid] for uid in cache.children_of(definition.ref) if uid in cache.schedules]
+        enabled = sum(1 for schedule in children if schedule.spec and schedule.spec.enabled)
+        return len(children), enabled, cache.places.unfinished_of(definition.uid)
 
     def _status(self, definition: Definition, counts: tuple[int, int, int]) -> WorkflowDefinitionStatus:
         schedules, enabled, active = counts
@@ -86,6 +87,7 @@ class DefinitionStatuses:
             conditions = set_condition(conditions, new, self._cluster.now())
         return WorkflowDefinitionStatus(
             observed_generation=definition.generation,
+            enabled=definition.is_enabled if is_valid else before.enabled,
             schedules=schedules,
             enabled_schedules=enabled,
             active_runs=active,

@@ -57,7 +57,7 @@ class Leader:
         self._has_jobs = has_jobs
         self._drain_seconds = drain_seconds
         self._loop = Loop(cluster=cluster, wakeups=wakeups, workers=workers)
-        self._definitions = DefinitionStatuses(cluster)
+        self._definitions = DefinitionStatuses(cluster, wake=wakeups.wake)
         self.is_leading = False
         self.fence_problem: str | None = None
 

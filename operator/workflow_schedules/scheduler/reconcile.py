@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 from workflow_schedules.cluster.apply import apply
 from workflow_schedules.core.decide import decide
 from workflow_schedules.core.log import open_runs
-from workflow_schedules.core.runs import REQUEST_LIFE
 
 if TYPE_CHECKING:
     from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
-    from workflow_schedules.core.model import Snapshot
+    from workflow_schedules.core.model import Plan, Snapshot
     from workflow_schedules.scheduler.projection import Projections
 
 
@@ -29,27 +28,41 @@ async def reconcile(uid: str, *, cluster: Cluster, projections: Projections, fen
     Raises:
         LostLeaseError: this epoch may not write any more.
     """
-    while True:
-        snapshot = observe(uid, cluster=cluster, fence=fence)
-        plan = decide(snapshot, now=cluster.now())
-        if plan.step is None:
-            if snapshot.schedule is None and not open_runs(snapshot.runs):
-                cluster.cache.forget_log(uid)
-                return await projections.keep(uid, snapshot, fence=fence)
-            cluster.cache.log(uid).held = plan.candidates
-            status_at = await projections.keep(uid, snapshot, fence=fence)
-            return min(filter(None, (plan.next_wake_at, status_at)), default=None)
-        wait_seconds = await apply(cluster, plan.step, snapshot, fence=fence)
-        if wait_seconds > 0:
-            return cluster.now() + timedelta(seconds=wait_seconds)
+    places = cluster.cache.places
+    try:
+        while True:
+            snapshot = observe(uid, cluster=cluster, fence=fence)
+            plan = decide(snapshot, now=cluster.now())
+            if plan.step is None:
+                if plan.waits_for_place:
+                    places.wait(uid, snapshot.definition.uid if snapshot.definition else None, plan.candidates[0])
+                else:
+                    places.leave(uid)
+                return await _rest(uid, snapshot, plan, cluster=cluster, projections=projections, fence=fence)
+            wait_seconds = await apply(cluster, plan.step, snapshot, fence=fence)
+            if wait_seconds > 0:
+                return cluster.now() + timedelta(seconds=wait_seconds)
+    finally:
+        places.give_back(uid)
+
+
+async def _rest(
+    uid: str, snapshot: Snapshot, plan: Plan, *, cluster: Cluster, projections: Projections, fence: Fence
+) -> datetime | None:
+    """Remember what waits, and keep the status; return when to look again."""
+    if snapshot.schedule is None and not open_runs(snapshot.runs):
+        cluster.cache.forget_log(uid)
+        return await projections.keep(uid, snapshot, fence=fence)
+    cluster.cache.log(uid).held = plan.candidates
+    status_at = await projections.keep(uid, snapshot, fence=fence)
+    return min(filter(None, (plan.next_wake_at, status_at)), default=None)
 
 
 def observe(uid: str, *, cluster: Cluster, fence: Fence) -> Snapshot:
     """Return everything known of a schedule at this moment."""
-    monotonic = cluster.monotonic()
     return cluster.cache.snapshot(
         uid,
         writer=fence.writer,
-        since_acquired=timedelta(seconds=monotonic - fence.acquired_at),
-        answered_before=monotonic - REQUEST_LIFE.total_seconds(),
+        since_acquired=timedelta(seconds=cluster.monotonic() - fence.acquired_at),
+        answered_before=cluster.answered_before(),
     )

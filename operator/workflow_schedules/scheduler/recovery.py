@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,6 @@ from workflow_schedules.api import names
 from workflow_schedules.api.occurrence import FINAL_OUTCOMES, Cause, Decision
 from workflow_schedules.cluster import wire
 from workflow_schedules.cluster.errors import ForbiddenError, InvalidError
-from workflow_schedules.cluster.memory import RunMemory
 from workflow_schedules.cluster.methods import DEFINITIONS, SCHEDULES
 from workflow_schedules.core.job import labels
 from workflow_schedules.core.log import FORMAT
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from workflow_schedules.scheduler.wakeups import WakeUps
 
 log = logging.getLogger(__name__)
+
+_NEVER = datetime.max.replace(tzinfo=UTC)
 
 _UNFINISHED = ",".join(
     [
@@ -59,10 +61,20 @@ async def take_over(cluster: Cluster, wakeups: WakeUps, *, writer: Writer) -> in
     ]
     async for page in cluster.client.list_occurrences(field_selector=_UNFINISHED):
         epochs.extend(_remember_run(cluster, body, writer) for body in page.items)
-    wakeups.wake_all(cluster.cache.schedules)
-    wakeups.wake_all(cluster.cache.logs)
+    _wake_everything(cluster, wakeups)
     log.info("took over", extra={"schedules": len(cluster.cache.schedules), "unfinished": len(cluster.cache.logs)})
     return max(epochs, default=0)
+
+
+def _wake_everything(cluster: Cluster, wakeups: WakeUps) -> None:
+    """Look at every schedule, first at those with unfinished runs, then at those that wait, oldest first (R28)."""
+    wakeups.wake_all(cluster.cache.logs)
+    wakeups.wake_in_order(sorted(cluster.cache.schedules, key=lambda uid: _waits_since(cluster, uid)))
+
+
+def _waits_since(cluster: Cluster, uid: str) -> datetime:
+    status = cluster.cache.schedules[uid].status
+    return status.candidates[0] if status is not None and status.candidates else _NEVER
 
 
 def _remember_run(cluster: Cluster, body: wire.Json, writer: Writer) -> int:
@@ -75,7 +87,7 @@ def _remember_run(cluster: Cluster, body: wire.Json, writer: Writer) -> int:
         return 0
     uid = record.spec.schedule_ref.uid
     if uid:
-        cluster.cache.log(uid).runs[record.number] = RunMemory(record=record)
+        cluster.cache.remember_run(uid, record)
     is_others = record.spec.lease == writer.lease and record.spec.writer != writer.identity
     return (record.spec.fencing_epoch or 0) if is_others else 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -33,6 +33,11 @@ class WakeUps:
         """Look at several schedules now."""
         for uid in uids:
             self.wake(uid)
+
+    def wake_in_order(self, uids: Iterable[str]) -> None:
+        """Look at several schedules now, at the first one first."""
+        for place, uid in enumerate(uids):
+            self.wake_at(uid, _AT_ONCE + timedelta(microseconds=place))
 
     def wake_at(self, uid: str, at: datetime) -> None:
         """Look at a schedule at that time, or earlier if it is already to be looked at earlier."""
