@@ -125,9 +125,16 @@ class Auditor:
             self._wrong("I4", f"{name} was admitted at or before the watermark")
         if any(each["spec"].get("scheduledTime") == spec["scheduledTime"] for each in _admitted(log.records)):
             self._wrong("I1", f"{name} admits {spec['scheduledTime']} a second time")
-        limit = (log.specs.get(spec["generation"]) or {}).get("spec", {}).get("maxActiveRuns") or 1
+        self._judge_overlap(log, spec, name)
+
+    def _judge_overlap(self, log: _Log, spec: Json, name: str) -> None:
+        rules = (log.specs.get(spec["generation"]) or {}).get("spec", {})
+        limit = rules.get("maxActiveRuns") or 1
         unfinished = [each for each in _admitted(log.records) if not self._is_final(each)]
-        if len(unfinished) >= limit:
+        if rules.get("concurrencyPolicy") == "Replace":
+            if unfinished and spec.get("replaces") is None:
+                self._wrong("I2", f"{name} was admitted beside {len(unfinished)} unfinished and replaces none")
+        elif len(unfinished) >= limit:
             self._wrong("I2", f"{name} was admitted beside {len(unfinished)} unfinished, {limit} allowed")
 
     def _see_job(self, change: Change) -> None:

@@ -237,6 +237,13 @@ def _limits(spec: WorkflowScheduleSpec) -> Iterator[Refusal]:
     if deadline is not None and deadline < 5:
         message = f"spec.startingDeadlineSeconds: {deadline} is below 5; write 5 or more"
         yield Refusal(reason="InvalidSpec", message=message, path=("startingDeadlineSeconds",))
+    for name, seconds in (
+        ("activeDeadlineSeconds", spec.active_deadline_seconds),
+        ("startTimeoutSeconds", spec.start_timeout_seconds),
+    ):
+        if seconds is not None and seconds < 1:
+            message = f"spec.{name}: {seconds} is below 1; write 1 or more, or leave it out"
+            yield Refusal(reason="InvalidSpec", message=message, path=(name,))
 
 
 def _validity(spec: WorkflowScheduleSpec) -> Iterator[Refusal]:

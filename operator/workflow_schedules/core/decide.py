@@ -42,7 +42,7 @@ def decide(snapshot: Snapshot, *, now: datetime) -> Plan:
         snapshot: everything that is known of it.
         now: aware UTC.
 
-    Source: contract R1, R4, R8 to R18, R31; P3, P4, P5, P11, P12.
+    Source: contract R1, R4, R8 to R18, R25, R31; P3, P4, P5, P11, P12.
     """
     if not snapshot.is_log_read:
         return Plan(step=ReadLog()) if _needs_log(snapshot, now) else Plan(next_wake_at=_next_from_status(snapshot))

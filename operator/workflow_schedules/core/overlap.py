@@ -31,10 +31,12 @@ def free_slots(overlap: Overlap, *, active_runs: int) -> int:
         overlap: the rule.
         active_runs: unfinished scheduled runs; interrupted ones keep their slot.
 
-    Source: contract R12, R13.
+    Source: contract R12, R13, R14.
     """
     match overlap.policy:
-        case ConcurrencyPolicy.FORBID | ConcurrencyPolicy.REPLACE:
+        case ConcurrencyPolicy.REPLACE:
+            return 1  # whatever is unfinished ends for the next one (R14), which waits until that is gone
+        case ConcurrencyPolicy.FORBID:
             limit = 1
         case ConcurrencyPolicy.ALLOW:
             limit = overlap.max_active_runs
