@@ -327,3 +327,23 @@ def test_what_a_cancelled_and_a_suspended_run_cost() -> None:
         assert not [entry for entry in world.server.log if "/pods" in entry.path]
 
     run_virtual(story, at("09:59"))
+
+
+def test_two_looks_of_which_the_second_does_not_know_the_job_yet_make_one() -> None:
+    """K-030: the schedule changes 200 ms after its instant, and the watch of Jobs tells nothing."""
+
+    async def story(clock: VirtualClock) -> None:
+        world = World(clock, lease_times=LEASE_TIMES)
+        world.jobs.run_for(None)
+        world.apply(a_schedule(**FIVE))
+        await world.until_leading(world.start())
+        await world.sleep_until(at("09:59:50"))
+        blind_jobs(world)
+        await world.sleep_until(at("10:00:00.2"))
+        world.edit("s", enabled=True, successfulJobsHistoryLimit=5)
+        await world.sleep_until(at("10:00:20"))
+        assert len(world.job_names()) == 1
+        assert [each["spec"]["decision"] for each in world.records()] == ["Baseline", "Admitted"]
+        world.auditor.check()
+
+    run_virtual(story, at("09:59"))

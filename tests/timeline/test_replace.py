@@ -260,7 +260,7 @@ def test_a_changeover_has_as_many_writes_as_are_disturbed_below() -> None:
 @pytest.mark.parametrize("number", range(1, CHANGEOVER + 1))
 @pytest.mark.parametrize("how", DISTURBANCES)
 def test_a_changeover_disturbed(how: str, number: int) -> None:
-    """I1 I2 I7 P2 P19: at every write, in every way, the end is the same."""
+    """I1 I2 I7 P2 P19 K-050: at every write, in every way, the end is the same."""
     fault, is_crash = DISTURBANCES[how]
     world, _ = changeover(number, fault, is_crash=is_crash)
     assert jobs(world) == [3]
