@@ -97,6 +97,27 @@ def refuse_jobs(world: World) -> None:
     world.refuse(403, "Forbidden", QUOTA, plural="jobs")
 
 
+def refuse_deletions_by_webhook(world: World) -> None:
+    world.refuse(403, "Forbidden", "a webhook says no", plural="jobs", operation="DELETE")
+
+
+def no_job_was_made(world: World) -> None:
+    assert world.auditor.jobs_started() == 0
+
+
+def forbid_pods(world: World) -> None:
+    world.fault(Fault(status=403, reason="Forbidden"), matches=lambda request: "/pods" in request.path)
+
+
+def is_stuck_for(why: str) -> Callable[[World], None]:
+    def check(world: World) -> None:
+        condition = world.condition("RunsHealthy")
+        assert (condition["status"], condition["reason"]) == ("False", "CannotBeRemoved")
+        assert why in condition["message"]
+
+    return check
+
+
 def totals_count_it_once(world: World) -> None:
     totals = world.records()[-1]["spec"]["totals"]
     assert (totals["failed"], totals["consecutiveFailures"], totals.get("lastFailureTime")) == (1, 0, None)
@@ -131,6 +152,16 @@ STORIES: dict[str, tuple[list[Step], Json, Course]] = {
         FIVE,
         NEVER,
     ),
+    "R31 P12: cancelled while nobody leads and it has no Job: the successor makes none": (
+        [
+            At("09:59:50", do=refuse_jobs),
+            At("10:00:05", want=[admitted("10:00")]),
+            Outage("10:00:10", "10:00:20", do=lambda world: (world.server.admission.pop(), cancel(2)(world))),
+            At("10:02:30", ends=[cancelled("10:00")], check=no_job_was_made),
+        ],
+        FIVE,
+        NEVER,
+    ),
     "R12 R14: a cancelled run whose pod can't go keeps its slot, over a crash, and says which node": (
         [
             At("10:00:30", do=stick, want=[admitted("10:00")]),
@@ -152,6 +183,27 @@ STORIES: dict[str, tuple[list[Step], Json, Course]] = {
             At("10:02", check=has_jobs(0)),
         ],
         FIVE,
+        NEVER,
+    ),
+    "I9: a deletion that a webhook refuses is tried again, is said, and keeps nothing else waiting": (
+        [
+            At("10:00:30", do=refuse_deletions_by_webhook, want=[admitted("10:00")]),
+            At("10:01", do=cancel(2), ends=[cancelled("10:00")], check=has_jobs(1)),
+            At("10:03", status={"activeCount": 1}, check=is_stuck_for("a webhook says no")),
+            At("10:05", want=[admitted("10:05")], ends=[], check=has_jobs(2)),
+            At("10:06", do=lambda world: world.server.admission.pop(), settle_seconds=20, check=has_jobs(1)),
+        ],
+        {**FIVE, "concurrencyPolicy": "Allow", "maxActiveRuns": 2},
+        NEVER,
+    ),
+    "I9: pods that may not be read are said, and keep nothing else waiting": (
+        [
+            At("10:00:30", do=lambda world: (stick(world), forbid_pods(world)), want=[admitted("10:00")]),
+            At("10:01", do=cancel(2), ends=[cancelled("10:00")]),
+            At("10:03", check=is_stuck_for("its Pods could not be read")),
+            At("10:05", want=[admitted("10:05")], ends=[], check=has_jobs(2)),
+        ],
+        {**FIVE, "concurrencyPolicy": "Allow", "maxActiveRuns": 2},
         NEVER,
     ),
     "K-031: a watch outage in which the cancelled Job goes": (
