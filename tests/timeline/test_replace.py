@@ -15,6 +15,7 @@ from support.objects import a_schedule
 from support.story import LEASE_TIMES, At, Crash, Outage, Step, admitted, at, failed, play
 from support.virtual_loop import VirtualClock, run_virtual
 
+QUOTA = 'jobs.batch "x" is forbidden: exceeded quota: q, requested: count/jobs.batch=1, used: count/jobs.batch=1'
 REPLACE = {"concurrencyPolicy": "Replace", "schedule": "* * * * *"}
 FIVE = {**REPLACE, "schedule": "*/5 * * * *"}
 FORBID = {"concurrencyPolicy": "Forbid", "schedule": "*/5 * * * *"}
@@ -207,7 +208,7 @@ DISTURBANCES = {
     "lost after": (Fault(is_answer_lost=True), False),
     "lost after, in silence": (Fault(is_answer_lost=True, is_silent=True), False),
     "500": (Fault(status=500, reason="InternalError"), False),
-    "refused": (Fault(status=403, reason="Forbidden", message="forbidden: exceeded quota: q"), False),
+    "refused": (Fault(status=403, reason="Forbidden", message=QUOTA), False),
     "crash before": (Fault(is_dropped=True), True),
     "crash after": (Fault(is_answer_lost=True), True),
     "late by 20 s": (Fault(delay_seconds=20), False),
