@@ -98,7 +98,8 @@ def test_the_operator_has_no_wildcard_and_no_right_that_leads_to_others() -> Non
     """R40."""
     for rule in rules_of_the_operator():
         assert "*" not in [*rule["apiGroups"], *rule["resources"], *rule["verbs"]]
-        assert not {"secrets", "pods", "pods/exec", "roles", "clusterroles", "rolebindings"} & {*rule["resources"]}
+        assert "pods" not in rule["resources"] or rule["verbs"] == ["list"]  # to say which one keeps a Job from going
+        assert not {"secrets", "pods/exec", "roles", "clusterroles", "rolebindings"} & {*rule["resources"]}
         assert not {"impersonate", "bind", "escalate", "deletecollection"} & {*rule["verbs"]}
 
 

@@ -122,7 +122,9 @@ async def a_delete_needs_the_right_uid(world: World) -> None:
 @contract
 async def a_foreground_delete_waits_for_dependents(world: World) -> None:
     job = await world.client.create_job(world.namespace, world.job())
-    await world.client.delete_job(world.namespace, "j", uid=job["metadata"]["uid"], propagation="Foreground")
+    answer = await world.client.delete_job(world.namespace, "j", uid=job["metadata"]["uid"], propagation="Foreground")
+    assert answer["kind"] == "Job"
+    assert "deletionTimestamp" in answer["metadata"]
     # A garbage collector may be at work and have finished already.
     try:
         left = await world.client.get_job(world.namespace, "j")

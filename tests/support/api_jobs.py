@@ -19,9 +19,9 @@ class JobController:
         self._server = server
         self._clock = clock
 
-    def start_job(self, namespace: str, name: str) -> Json:
-        """One pod runs."""
-        status: Json = {"active": 1, "ready": 1, "terminating": 0, "uncountedTerminatedPods": {}}
+    def start_job(self, namespace: str, name: str, *, ready: int = 1) -> Json:
+        """One pod runs, or waits to be ready."""
+        status: Json = {"active": 1, "ready": ready, "terminating": 0, "uncountedTerminatedPods": {}}
         if "startTime" not in self._job(namespace, name).get("status", {}):
             status["startTime"] = self._now()
         return self._write(namespace, name, status, self._condition("Suspended", "False", "JobResumed"))
@@ -32,9 +32,9 @@ class JobController:
         status: Json = {"active": 0, "ready": 0, "startTime": None}
         return self._write(namespace, name, status, self._condition("Suspended", "True", "JobSuspended"))
 
-    def resume_job(self, namespace: str, name: str) -> Json:
+    def resume_job(self, namespace: str, name: str, *, ready: int = 1) -> Json:
         self._server.patch("jobs", namespace, name, {"spec": {"suspend": False}})
-        return self.start_job(namespace, name)
+        return self.start_job(namespace, name, ready=ready)
 
     def finish_job(
         self,

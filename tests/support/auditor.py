@@ -126,12 +126,22 @@ class Auditor:
             self._wrong("I4", f"{name} was admitted at or before the watermark")
         if any(each["spec"].get("scheduledTime") == spec["scheduledTime"] for each in _admitted(log.records)):
             self._wrong("I1", f"{name} admits {spec['scheduledTime']} a second time")
-        written = (log.specs.get(spec["generation"]) or {}).get("spec", {})
-        if len(_admitted(log.records)) >= written.get("runLimit", math.inf):
-            self._wrong("I5", f"{name} was admitted beyond runLimit {written['runLimit']}")
-        limit = written.get("maxActiveRuns") or 1
+        if len(_admitted(log.records)) >= self._spec_of(log, spec).get("runLimit", math.inf):
+            self._wrong("I5", f"{name} was admitted beyond its runLimit")
+        self._judge_overlap(log, spec, name)
+
+    @staticmethod
+    def _spec_of(log: _Log, record: Json) -> Json:
+        return (log.specs.get(record["generation"]) or {}).get("spec", {})
+
+    def _judge_overlap(self, log: _Log, spec: Json, name: str) -> None:
+        rules = self._spec_of(log, spec)
+        limit = rules.get("maxActiveRuns") or 1
         unfinished = [each for each in _admitted(log.records) if not self._is_final(each)]
-        if len(unfinished) >= limit:
+        if rules.get("concurrencyPolicy") == "Replace":
+            if unfinished and spec.get("replaces") is None:
+                self._wrong("I2", f"{name} was admitted beside {len(unfinished)} unfinished and replaces none")
+        elif len(unfinished) >= limit:
             self._wrong("I2", f"{name} was admitted beside {len(unfinished)} unfinished, {limit} allowed")
 
     def _see_job(self, change: Change) -> None:

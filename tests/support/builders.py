@@ -197,6 +197,7 @@ def a_job(
         started_at=at(started) if started else None,
         finished_at=seen.pop("finished_at", at("10:00:31") if phase in {JobPhase.COMPLETED, JobPhase.FAILED} else None),
         was_started=seen.pop("was_started", started is not None),
+        was_ready=seen.pop("was_ready", started is not None),
         **seen,
     )
 

@@ -86,6 +86,17 @@ def test_the_operator_removes_the_job_not_its_ttl() -> None:
     assert render(a_template(backoffLimit=2))["spec"]["backoffLimit"] == 2
 
 
+@pytest.mark.parametrize(
+    ("own", "pinned", "want"),
+    [(None, None, None), (None, 60, 60), (90, None, 90), (90, 60, 60), (30, 60, 30), ("soon", 60, "soon")],
+)
+def test_the_smaller_budget_wins(own: object, pinned: int | None, want: object) -> None:
+    """activeDeadlineSeconds; what is no number the API server refuses."""
+    template = a_template(**({} if own is None else {"activeDeadlineSeconds": own}))
+    manifest = render(template, active_deadline_seconds=pinned)
+    assert manifest["spec"].get("activeDeadlineSeconds") == want
+
+
 def test_every_container_gets_the_input_and_the_templates_names_win() -> None:
     """R23: init and sidecar containers too."""
     own = [{"name": "WORKFLOW_CAUSE", "value": "mine"}, {"name": "INPUT_A", "value": "mine"}]

@@ -12,6 +12,7 @@ from support.builders import (
     UID,
     WRITER,
     a_definition,
+    a_job,
     a_record,
     a_run,
     a_schedule,
@@ -21,8 +22,16 @@ from support.builders import (
     at,
     of_definition,
 )
-from workflow_schedules.api.occurrence import Cause, Decision, Outcome, ScheduleOccurrenceStatus, Span, Totals
-from workflow_schedules.api.schedule import State
+from workflow_schedules.api.occurrence import (
+    Cause,
+    Decision,
+    Outcome,
+    ScheduleOccurrenceSpec,
+    ScheduleOccurrenceStatus,
+    Span,
+    Totals,
+)
+from workflow_schedules.api.schedule import ConcurrencyPolicy, State
 from workflow_schedules.core import log
 from workflow_schedules.core.misfire import Verdict
 from workflow_schedules.core.model import Run, Schedule, Snapshot
@@ -37,6 +46,8 @@ def a_verdict(decision: Decision, first: str = "11:00", last: str | None = None,
     return Verdict(decision=decision, first=at(first), last=at(last or first), count=count)
 
 
+GOING = ScheduleOccurrenceStatus(outcome=Outcome.CANCELLED, reason="Replaced", job_uid="job-2")
+ENDING = a_run(record=an_admission(status=GOING), job=a_job(is_deleting=True))
 BEFORE = Totals(admitted=5, completed=2, failed=2, consecutive_failures=1, last_successful_time=at("09:00"))
 TOTALS = [
     ("R29 nothing ended", (a_run(2),), {}),
@@ -53,6 +64,8 @@ TOTALS = [
     ("R29 an older success is not the last one", (ended(2, Outcome.COMPLETED, "08:00"),),
      {"completed": 3, "consecutive_failures": 0}),
     ("R29 interrupted is no end", (a_run(2, Outcome.INTERRUPTED),), {}),
+    ("R29 cancelled is no failure in a row, nor the end of a streak", (ended(2, Outcome.CANCELLED, "10:01"),), {"failed": 3}),
+    ("R14 one that still goes is not counted yet", (ENDING,), {}),
 ]  # fmt: skip
 
 
@@ -174,3 +187,38 @@ def test_unread_runs() -> None:
     """P3."""
     assert log.unread_runs(a_snapshot(head=an_admission(4, open=(2, 4)), runs=(a_run(4),))) == {2}
     assert not log.unread_runs(a_snapshot(head=None))
+
+
+def admission(schedule: Schedule, *runs: Run) -> ScheduleOccurrenceSpec:
+    snapshot = a_snapshot(schedule, head=a_record(7), runs=runs)
+    verdict = a_verdict(Decision.ADMITTED)
+    message = log.verdict_message(snapshot, verdict, now=at("11:00:01"))
+    return log.verdict_record(snapshot, schedule=schedule, verdict=verdict, message=message, template=TEMPLATE)
+
+
+REPLACE = a_schedule(concurrency_policy=ConcurrencyPolicy.REPLACE)
+REPLACES = [
+    ("R14 the newest unfinished run", REPLACE, (a_run(2), a_run(3)), 3),
+    ("R14 one that still goes is waited for", REPLACE, (ENDING,), 2),
+    ("R14 one that has ended is not", REPLACE, (ended(2, Outcome.COMPLETED),), None),
+    ("R14 none", REPLACE, (), None),
+    ("R12 another policy replaces none", a_schedule(), (a_run(2),), None),
+]
+
+
+@pytest.mark.parametrize(("schedule", "runs", "want"), [row[1:] for row in REPLACES], ids=[row[0] for row in REPLACES])
+def test_replaces(schedule: Schedule, runs: tuple[Run, ...], want: int | None) -> None:
+    spec = admission(schedule, *runs)
+    assert spec.replaces == want
+    assert (f"in place of number {want}" in (spec.message or "")) is (want is not None)
+
+
+def test_a_run_that_still_goes_stays_open() -> None:
+    """R14: so that a successor knows of it."""
+    assert admission(REPLACE, ENDING).open == (2, 8)
+
+
+def test_an_admission_pins_the_limits_of_its_run() -> None:
+    """R10: an edit changes only what is admitted after it."""
+    spec = admission(a_schedule(active_deadline_seconds=60, start_timeout_seconds=30))
+    assert (spec.active_deadline_seconds, spec.start_timeout_seconds) == (60, 30)

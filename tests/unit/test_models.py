@@ -170,6 +170,8 @@ RECORD: dict[str, Any] = {
     "state": "Active",
     "templateHash": "t",
     "inputJSON": "{}",
+    "activeDeadlineSeconds": 600,
+    "startTimeoutSeconds": 120,
     "consumedThroughTime": "2026-08-27T12:00:00Z",
     "open": [1, 2],
     "waiting": ["2026-08-27T12:00:00Z"],

@@ -14,6 +14,7 @@ from workflow_schedules.core.outcome import duration_text, ended_without_job, ou
 
 SUSPENDED, ACTIVE = JobPhase.SUSPENDED, JobPhase.ACTIVE
 STARTED_ONCE = ScheduleOccurrenceStatus(outcome=Outcome.RUNNING, start_time=at("10:00:01"))
+WAITS = ScheduleOccurrenceStatus(reason="Suspended", job_uid="job-2")
 
 CASES = [
     ("R25 complete", a_run(job=a_job(JobPhase.COMPLETED)), "10:00:40", (Outcome.COMPLETED, "JobComplete")),
@@ -22,7 +23,17 @@ CASES = [
     ("R25 failed for no reason", a_run(job=a_job(JobPhase.FAILED)), "10:00:40", (Outcome.FAILED, "JobFailed")),
     ("R25 out of time", a_run(job=a_job(JobPhase.FAILED, reason="DeadlineExceeded")), "10:00:40",
      (Outcome.EXHAUSTED, "DeadlineExceeded")),
-    ("R25 suspended before its first start stays admitted", a_run(job=a_job(SUSPENDED, started=None)), "10:30", None),
+    ("R25 R29 suspended for a moment before its first start", a_run(job=a_job(SUSPENDED, started=None)), "10:00:10.9", None),
+    ("R25 suspended before its first start stays admitted", a_run(job=a_job(SUSPENDED, started=None)), "10:00:11",
+     (None, "Suspended")),
+    ("R29 that is written once", a_run(record=an_admission(status=WAITS), job=a_job(SUSPENDED, started=None)), "10:30", None),
+    ("R25 the same for one suspended later", a_run(job=a_job(SUSPENDED, started=None, suspension_changed_at=at("10:05"))),
+     "10:05:09", None),
+    ("R25 resumed, no pod ready yet", a_run(record=an_admission(status=WAITS), job=a_job(started="10:20", was_ready=False)),
+     "10:20:10", (None, "JobStarted")),
+    ("R25 resumed and ready", a_run(record=an_admission(status=WAITS), job=a_job(started="10:20")), "10:20:10",
+     (Outcome.RUNNING, "JobRunning")),
+    ("R29 without a ready pod it does not run", a_run(job=a_job(was_ready=False)), "10:30", None),
     ("R25 suspended after it", a_run(job=a_job(SUSPENDED, started=None, was_started=True)), "10:30",
      (Outcome.INTERRUPTED, "JobSuspended")),
     ("R25 suspended after it, known from the record alone",

@@ -10,6 +10,7 @@ from workflow_schedules.core.overlap import Overlap, free_slots
 
 FORBID = Overlap.of(a_spec())
 UP_TO_TWO = Overlap.of(a_spec(concurrency_policy=ConcurrencyPolicy.ALLOW, max_active_runs=2))
+REPLACE = Overlap.of(a_spec(concurrency_policy=ConcurrencyPolicy.REPLACE))
 
 CASES = [
     ("R12 forbid: nothing runs", FORBID, 0, 1),
@@ -19,6 +20,8 @@ CASES = [
     ("R13 allow: one of two", UP_TO_TWO, 1, 1),
     ("R13 allow: full", UP_TO_TWO, 2, 0),
     ("R13 allow: limit lowered under the active count blocks and cancels nothing (K-036)", UP_TO_TWO, 3, 0),
+    ("R14 replace: nothing runs", REPLACE, 0, 1),
+    ("R14 replace: whatever runs ends for the next", REPLACE, 3, 1),
     ("allow without a limit is one", Overlap.of(a_spec(concurrency_policy=ConcurrencyPolicy.ALLOW)), 1, 0),
 ]
 

@@ -28,6 +28,7 @@ LABEL_SCHEDULED_AT = f"{GROUP}/scheduled-at"
 ANNOTATION_EPOCH = f"{GROUP}/fencing-epoch"
 ANNOTATION_WRITER = f"{GROUP}/writer"
 ANNOTATION_LEASE = f"{GROUP}/lease"
+ANNOTATION_CANCEL = f"{GROUP}/cancel"
 ANNOTATION_INPUT = f"{GROUP}/input"
 CRONJOB_TIMESTAMP_ANNOTATION = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 

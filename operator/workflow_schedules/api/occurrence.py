@@ -78,7 +78,7 @@ class Totals(Counts):
     ] = 0
     last_schedule_time: Annotated[UtcTime | None, Wire("Newest admitted instant.")] = None
     last_successful_time: Annotated[UtcTime | None, Wire("When a run last completed.")] = None
-    last_failure_time: Annotated[UtcTime | None, Wire("When a run last ended otherwise.")] = None
+    last_failure_time: Annotated[UtcTime | None, Wire("When a run last failed.")] = None
 
 
 class ScheduleOccurrenceSpec(Model):
@@ -105,6 +105,12 @@ class ScheduleOccurrenceSpec(Model):
     state: Annotated[State | None, Wire("State of the schedule as the log knows it.")] = None
     template_hash: Annotated[str | None, Wire("Name of the pinned template.", max_length=253)] = None
     input_json: Annotated[str | None, Wire("Resolved input, JSON.", max_length=MAX_INPUT_JSON_LENGTH)] = None
+    active_deadline_seconds: Annotated[
+        int | None, Wire("Budget of the run, as the schedule had it; its template may have a smaller one.", minimum=1)
+    ] = None
+    start_timeout_seconds: Annotated[
+        int | None, Wire("startTimeoutSeconds of the run, as the schedule had it.", minimum=1)
+    ] = None
     consumed_through_time: Annotated[UtcTime | None, Wire("Watermark after this record.")] = None
     open: Annotated[tuple[int, ...], Wire("Numbers of the runs unfinished when this was decided.", max_items=128)] = ()
     waiting: Annotated[tuple[UtcTime, ...], Wire("Instants that still wait.", max_items=100)] = ()

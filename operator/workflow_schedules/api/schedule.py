@@ -224,7 +224,7 @@ class WorkflowScheduleSpec(Model):
         MisfirePolicy,
         Wire(
             "Skip: an instant that can't start now is skipped. Latest: the newest one waits. All: the newest "
-            "maxCatchUpRuns wait and run oldest first.",
+            "maxCatchUpRuns wait and run oldest first (with Replace only the newest).",
             has_default=True,
         ),
     ] = MisfirePolicy.SKIP

@@ -27,16 +27,26 @@ from workflow_schedules.cluster.errors import (
     UnansweredError,
 )
 from workflow_schedules.cluster.history import read_log
+from workflow_schedules.cluster.removal import delete_job, read_pods
 from workflow_schedules.cluster.runs import create_job, read_job
 from workflow_schedules.core.job import labels
-from workflow_schedules.core.model import Append, Claim, CreateJob, LookAgain, ReadLog, WriteOutcome
+from workflow_schedules.core.model import (
+    Append,
+    Claim,
+    CreateJob,
+    DeleteJob,
+    LookAgain,
+    ReadLog,
+    ReadPods,
+    WriteOutcome,
+)
 from workflow_schedules.core.runs import REQUEST_LIFE
 
 if TYPE_CHECKING:
     from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
     from workflow_schedules.cluster.memory import ScheduleLog
-    from workflow_schedules.core.model import Definition, Run, Schedule, Snapshot, Step
+    from workflow_schedules.core.model import Definition, Run, RunStep, Schedule, Snapshot, Step
 
 log = logging.getLogger(__name__)
 
@@ -115,15 +125,25 @@ async def _carry_out(cluster: Cluster, step: Step, snapshot: Snapshot, fence: Fe
             return await _look_again(cluster, snapshot)
         case Append():
             return await _append(cluster, step, snapshot, fence)
+        case _:
+            await _carry_out_for_run(cluster, step, snapshot, fence)
+    return 0.0
+
+
+async def _carry_out_for_run(cluster: Cluster, step: RunStep, snapshot: Snapshot, fence: Fence) -> None:
+    match step:
         case Claim():
             await _claim(cluster, step.run, snapshot)
         case CreateJob():
             await create_job(cluster, step.run, snapshot, fence)
         case WriteOutcome():
             await _write_outcome(cluster, step, snapshot)
+        case DeleteJob():
+            await delete_job(cluster, step.run, snapshot)
+        case ReadPods():
+            await read_pods(cluster, step.run, snapshot)
         case _:
             assert_never(step)
-    return 0.0
 
 
 async def _look_again(cluster: Cluster, snapshot: Snapshot) -> float:
@@ -228,7 +248,7 @@ async def _claim(cluster: Cluster, run: Run, snapshot: Snapshot) -> None:
 async def _write_outcome(cluster: Cluster, step: WriteOutcome, snapshot: Snapshot) -> None:
     if step.confirm_absence and await read_job(cluster, step.run.record.ref):
         return
-    await _patch_run(cluster, step.run, snapshot, step.status.wire())
+    await _patch_run(cluster, step.run, snapshot, {"message": None, **step.status.wire()})
     log.info(
         "outcome",
         extra={"record": str(step.run.record.ref), "outcome": str(step.status.outcome), "reason": step.status.reason},

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from workflow_schedules.api import names
 from workflow_schedules.cluster import wire
 from workflow_schedules.cluster.memory import RunMemory, ScheduleLog, is_final
 from workflow_schedules.cluster.places import Places
@@ -40,6 +41,7 @@ class Cache:
         self.jobs: dict[ObjectRef, Job] = {}
         self.logs: dict[str, ScheduleLog] = {}
         self.switched_off: set[str] = set()  # definitions whose switch was seen to go from true to false
+        self.cancel_requests: dict[str, str] = {}  # by the UID of the record, whatever became of its schedule
         self._children: dict[ObjectRef, set[str]] = {}
         self._floors = {"schedules": 0, "definitions": 0}
         self._job_versions: dict[ObjectRef, int] = {}
@@ -197,25 +199,57 @@ class Cache:
         if known is not None and known.uid == job.uid:
             # whoever takes its owner away doesn't make it somebody else's
             job = replace(
-                job, was_started=job.was_started or known.was_started, owner_uid=job.owner_uid or known.owner_uid
+                job,
+                was_started=job.was_started or known.was_started,
+                was_ready=job.was_ready or known.was_ready,
+                owner_uid=job.owner_uid or known.owner_uid,
             )
         elif known is not None and job.is_gone:
             return None
         if job.is_gone and not self._is_awaited(job):
-            self._drop_job(job.ref)
+            self._forget_gone(job)
         else:
             self.jobs[job.ref], self._job_versions[job.ref] = job, seen.version
         return None if known == job else job.schedule_uid
 
-    def _drop_job(self, ref: ObjectRef) -> None:
-        self.jobs.pop(ref, None)
-        self._job_versions.pop(ref, None)
+    def _forget_gone(self, job: Job) -> None:
+        """Drop a Job that is gone; what remains to be known of it is that it is (R14)."""
+        self.jobs.pop(job.ref, None)
+        self._job_versions.pop(job.ref, None)
+        for run in self._runs_of(job):
+            run.is_job_gone = run.is_job_gone or run.record.status.job_uid == job.uid
 
     def _is_awaited(self, job: Job) -> bool:
         """Tell whether the outcome of a Job's run is still to be recorded."""
+        return any(run.record.uid == job.owner_uid and not is_final(run.record) for run in self._runs_of(job))
+
+    def _runs_of(self, job: Job) -> Iterable[RunMemory]:
         log = self.logs.get(job.schedule_uid)
-        runs = log.runs.values() if log else ()
-        return any(run.record.uid == job.owner_uid and not is_final(run.record) for run in runs)
+        return log.runs.values() if log else ()
+
+    # what people ask of a run
+
+    def put_request(self, body: Mapping[str, Any]) -> str | None:
+        """Take in what the annotations of a record ask for; return the schedule's UID when that is news."""
+        metadata = body["metadata"]
+        asked = (metadata.get("annotations") or {}).get(names.ANNOTATION_CANCEL)
+        if asked == self.cancel_requests.get(metadata["uid"]):
+            return None
+        if asked is None:
+            del self.cancel_requests[metadata["uid"]]
+        else:
+            self.cancel_requests[metadata["uid"]] = asked
+        return (metadata.get("labels") or {}).get(names.LABEL_SCHEDULE_UID)
+
+    def remove_request(self, body: Mapping[str, Any]) -> None:
+        """Forget what was asked of a run that has ended, or whose record is gone."""
+        self.cancel_requests.pop(body["metadata"]["uid"], None)
+
+    def replace_requests(self, records: Iterable[Mapping[str, Any]]) -> set[str]:
+        """Take in the records of all unfinished runs; return the UIDs of the schedules of which something is asked."""
+        self.cancel_requests.clear()
+        woken = {self.put_request(body) for body in records}
+        return {uid for uid in woken if uid is not None}
 
     # what decisions are made on
 
@@ -248,7 +282,7 @@ class Cache:
         self.log(uid).update(record)
         job = self.jobs.get(record.ref)
         if job is not None and job.is_gone and not self._is_awaited(job):
-            self._drop_job(job.ref)
+            self._forget_gone(job)
 
     def forget_log(self, uid: str) -> None:
         """Forget the log of a schedule that is gone and whose runs have all ended."""
@@ -286,11 +320,15 @@ class Cache:
         return Run(
             record=memory.record,
             job=self.jobs.get(memory.record.ref),
+            cancel_request=self.cancel_requests.get(memory.record.uid),
             refused=memory.refused,
             last_error=memory.last_error,
             retry_at=memory.retry_at,
             is_create_unanswered=_is_recent(memory.create_given_up_at, answered_before),
             is_outcome_unanswered=_is_recent(memory.outcome_given_up_at, answered_before),
+            is_job_gone=memory.is_job_gone,
+            pods_read_at=memory.pods_read_at,
+            stuck_on=memory.stuck_on,
         )
 
     def _unlink(self, schedule: Schedule) -> None:

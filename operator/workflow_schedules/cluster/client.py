@@ -24,6 +24,7 @@ from workflow_schedules.cluster.methods import (
     LEASES,
     METHODS,
     OCCURRENCES,
+    PODS,
     SCHEDULES,
     Resource,
     Verb,
@@ -118,9 +119,19 @@ class Client:
         """Read a Job."""
         return await self._send("get", JOBS, namespace, name)
 
-    async def delete_job(self, namespace: str, name: str, *, uid: str, propagation: str = "Background") -> None:
-        """Delete the Job with this UID and, as ``propagation`` says, its pods."""
-        await self._delete(JOBS, namespace, name, uid=uid, propagation=propagation)
+    async def delete_job(self, namespace: str, name: str, *, uid: str, propagation: str = "Background") -> Json:
+        """Delete the Job with this UID and, as ``propagation`` says, its pods.
+
+        Returns:
+            The Job where it stays until its pods are gone, else a ``Status``.
+        """
+        return await self._delete(JOBS, namespace, name, uid=uid, propagation=propagation)
+
+    async def list_pods(self, namespace: str, job_name: str, *, limit: int) -> list[Json]:
+        """Read some Pods of a Job."""
+        query = {"labelSelector": f"batch.kubernetes.io/job-name={job_name}", "limit": str(limit)}
+        answer = await self._send("list", PODS, namespace, None, query=query)
+        return list(answer.get("items") or [])
 
     # schedules and definitions: what people write
 
@@ -230,14 +241,14 @@ class Client:
     async def _patch(self, resource: Resource, namespace: str, name: str, patch: Json | bytes) -> Json:
         return await self._send("patch", resource, namespace, name, query=_WRITE_QUERY, body=patch)
 
-    async def _delete(self, resource: Resource, namespace: str, name: str, *, uid: str, propagation: str) -> None:
+    async def _delete(self, resource: Resource, namespace: str, name: str, *, uid: str, propagation: str) -> Json:
         options = {
             "apiVersion": "v1",
             "kind": "DeleteOptions",
             "preconditions": {"uid": uid},
             "propagationPolicy": propagation,
         }
-        await self._send("delete", resource, namespace, name, query=_DELETE_QUERY, body=options)
+        return await self._send("delete", resource, namespace, name, query=_DELETE_QUERY, body=options)
 
     async def _send(
         self,

@@ -45,7 +45,7 @@ class Resource:
 
     def path(self, namespace: str | None = None, name: str | None = None) -> str:
         """Give the URL path of one object, or of all in a namespace, or of all."""
-        parts = ["/apis", self.group, self.version]
+        parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
         if namespace is not None:
             parts += ["namespaces", quote(namespace, safe="")]
         parts.append(self.plural)
@@ -60,6 +60,7 @@ DEFINITIONS: Final = Resource(GROUP, VERSION, PLURAL_DEFINITION)
 SCHEDULES: Final = Resource(GROUP, VERSION, PLURAL_SCHEDULE)
 OCCURRENCES: Final = Resource(GROUP, VERSION, PLURAL_OCCURRENCE)
 JOBS: Final = Resource("batch", "v1", "jobs")
+PODS: Final = Resource("", "v1", "pods")
 CONTROLLER_REVISIONS: Final = Resource("apps", "v1", "controllerrevisions")
 LEASES: Final = Resource("coordination.k8s.io", "v1", "leases")
 
@@ -71,6 +72,7 @@ _VERBS: Final[Mapping[Resource, tuple[Verb, ...]]] = {
     OCCURRENCES: ("create", "get", "list", "watch", "delete"),
     OCCURRENCES.status: ("patch",),
     JOBS: ("create", "get", "list", "watch", "delete"),
+    PODS: ("list",),
     CONTROLLER_REVISIONS: ("create", "get"),
     LEASES: ("create", "get", "update"),
 }

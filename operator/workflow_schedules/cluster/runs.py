@@ -48,7 +48,7 @@ async def create_job(cluster: Cluster, run: Run, snapshot: Snapshot, fence: Fenc
     except AlreadyExistsError:
         await read_job(cluster, ref)
     except UnansweredError as error:
-        _note_failure(memory, error, cluster.now())
+        note_failure(memory, error, cluster.now())
         memory.create_given_up_at = cluster.monotonic()
         await read_job(cluster, ref)
     except RefusedError as error:
@@ -57,7 +57,7 @@ async def create_job(cluster: Cluster, run: Run, snapshot: Snapshot, fence: Fenc
         if _is_for_good(error):
             memory.refused = error.message
         else:
-            _note_failure(memory, error, cluster.now())
+            note_failure(memory, error, cluster.now())
 
 
 def _is_for_good(error: RefusedError) -> bool:
@@ -72,7 +72,7 @@ async def _manifest(cluster: Cluster, run: Run, snapshot: Snapshot, memory: RunM
     try:
         template = await _template(cluster, run, snapshot)
     except ClusterError as error:
-        _note_failure(memory, error, cluster.now())
+        note_failure(memory, error, cluster.now())
         return None
     spec = snapshot.schedule.spec if snapshot.schedule else None
     return job_manifest(
@@ -104,7 +104,8 @@ def _zone(name: str) -> tzinfo:
         return UTC
 
 
-def _note_failure(memory: RunMemory, error: ClusterError, now: datetime) -> None:
+def note_failure(memory: RunMemory, error: ClusterError, now: datetime) -> None:
+    """Remember that an attempt failed, and when the next one may be."""
     pause = min(BACKOFF_FIRST_SECONDS * 2.0 ** min(memory.attempts, 16), BACKOFF_LIMIT_SECONDS)
     memory.attempts += 1
     memory.last_error = error.message

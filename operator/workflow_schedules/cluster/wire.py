@@ -113,40 +113,55 @@ def record_of(body: Mapping[str, Any]) -> Record:
 def job_of(body: Mapping[str, Any], *, is_gone: bool = False) -> Job:
     """Read what matters of a Job."""
     metadata, status = body["metadata"], body.get("status") or {}
-    finished = _finished_condition(status)
+    finished = _condition(status, {"Complete", "Failed"}, is_true=True)
+    suspension = _condition(status, {"Suspended"})
     started_at = _time(status.get("startTime"))
     return Job(
         ref=ref_of(body),
         uid=metadata["uid"],
         owner_uid=_controller_uid(metadata),
         schedule_uid=(metadata.get("labels") or {}).get(names.LABEL_SCHEDULE_UID, ""),
-        phase=_phase(body, status, finished),
+        phase=_phase(body, status, finished, suspension),
         created_at=_time(metadata.get("creationTimestamp")) or _BEGINNING,
         started_at=started_at,
         finished_at=_time(status.get("completionTime")) or _time(finished.get("lastTransitionTime")),
         reason=str(finished.get("reason") or ""),
         message=str(finished.get("message") or ""),
         was_started=started_at is not None,
+        was_ready=_had_pod(status),
+        suspension_changed_at=_time(suspension.get("lastTransitionTime")),
+        is_deleting="deletionTimestamp" in metadata,
         is_gone=is_gone,
     )
 
 
-def _phase(body: Mapping[str, Any], status: Mapping[str, Any], finished: Mapping[str, Any]) -> JobPhase:
+def _phase(
+    body: Mapping[str, Any], status: Mapping[str, Any], finished: Mapping[str, Any], suspension: Mapping[str, Any]
+) -> JobPhase:
     match finished.get("type"):
         case "Complete":
             return JobPhase.COMPLETED
         case "Failed":
             return JobPhase.FAILED
-    if (body.get("spec") or {}).get("suspend"):
+    # resumed, it stays suspended until its controller has seen that, which turns the condition and starts the clock
+    if (body.get("spec") or {}).get("suspend") or suspension.get("status") == "True":
         return JobPhase.SUSPENDED
     return JobPhase.ACTIVE if status.get("startTime") else JobPhase.WAITING
 
 
-def _finished_condition(status: Mapping[str, Any]) -> Mapping[str, Any]:
+def _condition(status: Mapping[str, Any], kinds: set[str], *, is_true: bool = False) -> Mapping[str, Any]:
     for condition in status.get("conditions") or ():
-        if condition.get("type") in {"Complete", "Failed"} and condition.get("status") == "True":
+        if condition.get("type") in kinds and (not is_true or condition.get("status") == "True"):
             return dict(condition)
     return {}
+
+
+def _had_pod(status: Mapping[str, Any]) -> bool:
+    """Tell whether a Pod is ready or has finished; those that the controller has yet to count included."""
+    if status.get("ready") or status.get("succeeded") or status.get("failed"):
+        return True
+    uncounted = status.get("uncountedTerminatedPods") or {}
+    return bool(uncounted.get("succeeded") or uncounted.get("failed"))
 
 
 def _controller_uid(metadata: Mapping[str, Any]) -> str:

@@ -241,8 +241,13 @@ def _limits(spec: WorkflowScheduleSpec) -> Iterator[Refusal]:
     if deadline is not None and deadline < 5:
         message = f"spec.startingDeadlineSeconds: {deadline} is below 5; write 5 or more"
         yield Refusal(reason="InvalidSpec", message=message, path=("startingDeadlineSeconds",))
-    yield from _at_least_one("runLimit", spec.run_limit)
-    yield from _at_least_one("pauseAfterFailures", spec.pause_after_failures)
+    for name, number in (
+        ("runLimit", spec.run_limit),
+        ("pauseAfterFailures", spec.pause_after_failures),
+        ("activeDeadlineSeconds", spec.active_deadline_seconds),
+        ("startTimeoutSeconds", spec.start_timeout_seconds),
+    ):
+        yield from _at_least_one(name, number)
 
 
 def _validity(spec: WorkflowScheduleSpec) -> Iterator[Refusal]:

@@ -21,7 +21,7 @@ from workflow_schedules.core.jitter import Jitter
 from workflow_schedules.core.job import template_problem
 from workflow_schedules.core.misfire import Judgement, Misfire, Verdict, judge_due
 from workflow_schedules.core.model import Append, LookAgain, Plan, ReadLog
-from workflow_schedules.core.overlap import Overlap, free_slots
+from workflow_schedules.core.overlap import Overlap, free_slots, freed_places
 from workflow_schedules.core.runs import decide_runs
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def decide(snapshot: Snapshot, *, now: datetime) -> Plan:
         snapshot: everything that is known of it.
         now: aware UTC.
 
-    Source: contract R1, R4, R8 to R21, R28, R31; P3, P4, P5, P6, P11, P12.
+    Source: contract R1, R4, R8 to R21, R25, R28, R31; P3, P4, P5, P6, P11, P12.
     """
     if not snapshot.is_log_read:
         return (
@@ -200,10 +200,15 @@ def _is_behind_log(snapshot: Snapshot) -> bool:
 def _decide_due(snapshot: Snapshot, schedule: Schedule, accepted: Accepted, now: datetime) -> Plan:
     misfire, overlap = Misfire.of(accepted.spec), Overlap.of(accepted.spec)
     consumed = log.watermark(snapshot) or first_watermark(snapshot, now=now)
-    slots = free_slots(overlap, active_runs=len(log.open_runs(snapshot.runs)))
+    active = len(log.open_runs(snapshot.runs))
+    slots = free_slots(overlap, active_runs=active)
     left = completion.runs_left(snapshot, accepted.spec)
     slots = slots if left is None else min(slots, left)
-    room = slots if snapshot.capacity is None else min(slots, snapshot.capacity)
+    room = (
+        slots
+        if snapshot.capacity is None
+        else min(slots, snapshot.capacity + freed_places(overlap, active_runs=active))
+    )
     jitter = Jitter.of(schedule.uid, accepted.spec)
     judgement = judge_due(accepted.trigger, misfire, after=consumed, now=now, free_slots=room, jitter=jitter)
     waiting = (*judgement.candidates, *filter(None, (judgement.spread,)))

@@ -37,12 +37,13 @@ def job_manifest(
         last_successful_at: given to the run as WORKFLOW_LAST_SUCCESSFUL_TIME.
         writer: stamped on the Job for the fence.
 
-    Source: contract R22, R23.
+    Source: contract R22, R23, `activeDeadlineSeconds`.
     """
     job_template: Manifest = json.loads(template.body)
     metadata = job_template.get("metadata") or {}
     spec: Manifest = job_template.get("spec") or {}
     spec.pop("ttlSecondsAfterFinished", None)  # the operator removes the Job, after its outcome is on record
+    _limit(spec, record.spec.active_deadline_seconds)
     ours = record_labels(record)
     _prepare_pod(spec, record, ours, last_successful_at)
     return {
@@ -66,6 +67,13 @@ def job_manifest(
         },
         "spec": spec,
     }
+
+
+def _limit(spec: Manifest, seconds: int | None) -> None:
+    """Give the Job the smaller budget: the template's or that of the record; what is no number the API server refuses."""
+    own = spec.get("activeDeadlineSeconds")
+    if seconds is not None and (own is None or (isinstance(own, int) and seconds < own)):
+        spec["activeDeadlineSeconds"] = seconds
 
 
 @lru_cache(maxsize=4096)

@@ -32,6 +32,7 @@ class Life:
     Attributes:
         spec: of its record, or of one that says the same about another instant.
         status: as recorded; None is what `outcome` and the times say.
+        is_job_gone: its Job was deleted.
     """
 
     number: int
@@ -42,6 +43,7 @@ class Life:
     finished_at: datetime | None = None
     outcome: Outcome | None = None
     status: ScheduleOccurrenceStatus | None = None
+    is_job_gone: bool = False
 
     @property
     def is_finished(self) -> bool:
@@ -129,6 +131,10 @@ class Ledger:
         self._unstarted.discard(number)
         self._lives[number].started_at, self._lives[number].outcome = now, Outcome.RUNNING
 
+    def remove_job(self, number: int) -> None:
+        """Delete the Job of a run: here it is gone at once."""
+        self._lives[number].is_job_gone = True
+
     def end(self, number: int, at: datetime, outcome: Outcome) -> bool:
         """Store how a run stands; return False for one that has ended already."""
         life = self._lives.get(number)
@@ -162,7 +168,13 @@ class Ledger:
             contradiction=None,
             writer=_WRITER,
             since_acquired=_LONG_HELD,
+            capacity=self._capacity(),
         )
+
+    def _capacity(self) -> int | None:
+        """Return how many more runs the definition allows, where this is its only schedule."""
+        limit = self.definition.max_active_runs if self.definition else None
+        return None if limit is None else max(0, limit - self.open_runs)
 
     def _forget_finished(self) -> None:
         for life in self._finished:
@@ -221,6 +233,8 @@ class Ledger:
             started_at=started,
             finished_at=life.finished_at,
             was_started=True,
+            was_ready=True,
+            is_gone=life.is_job_gone,
         )
 
 

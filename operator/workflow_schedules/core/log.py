@@ -17,7 +17,8 @@ from workflow_schedules.api.occurrence import (
     Span,
     Totals,
 )
-from workflow_schedules.api.schedule import State
+from workflow_schedules.api.schedule import ConcurrencyPolicy, State
+from workflow_schedules.core.ending import is_ending
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,8 +45,8 @@ def watermark(snapshot: Snapshot) -> datetime | None:
 
 
 def open_runs(runs: Iterable[Run]) -> tuple[Run, ...]:
-    """Return the runs whose final outcome is not on record; each holds its slot (R12, R13)."""
-    return tuple(run for run in runs if not run.is_finished)
+    """Return the runs that hold their slot (R12 to R14): no final outcome on record, or ended with a Job not yet gone."""
+    return tuple(run for run in runs if not run.is_finished or is_ending(run))
 
 
 def unread_runs(snapshot: Snapshot) -> frozenset[int]:
@@ -55,11 +56,14 @@ def unread_runs(snapshot: Snapshot) -> frozenset[int]:
 
 
 def totals_now(head: Record | None, runs: Iterable[Run]) -> Totals:
-    """Return the head's totals with the outcomes recorded since folded in, in the order of the runs."""
+    """Return the head's totals with the outcomes recorded since folded in, in the order of the runs.
+
+    A run counts when it leaves `open`, so that it counts once.
+    """
     totals = head.spec.totals if head and head.spec.totals else Totals()
     counted = frozenset(head.spec.open if head else ())
     for run in runs:
-        if run.is_finished and run.record.number in counted:
+        if run.is_finished and run.record.number in counted and not is_ending(run):
             totals = with_outcome(totals, run, revision=head.spec.revision if head else None)
     return totals
 
@@ -99,8 +103,10 @@ def with_outcome(totals: Totals, run: Run, *, revision: int | None) -> Totals:
                 "last_successful_time": newest,
             }
         )
+    if outcome is Outcome.CANCELLED:  # on purpose: neither a failure in a row nor the end of a streak
+        return totals.model_copy(update={"failed": totals.failed + 1})
     newest = max(filter(None, (totals.last_failure_time, ended)), default=None)
-    is_counted = run.record.spec.revision == revision and outcome is not Outcome.CANCELLED
+    is_counted = run.record.spec.revision == revision
     return totals.model_copy(
         update={
             "failed": totals.failed + 1,
@@ -170,14 +176,41 @@ def verdict_record(
         update["open"] = (*record.open, next_number(snapshot.head))
         update["template_hash"] = template.hash if template else None
         update["input_json"] = _input_json(schedule)
+        update["replaces"] = replaced_by_next(snapshot)
+        update |= _limits(schedule)
     return record.model_copy(update=update)
+
+
+def replaced_by_next(snapshot: Snapshot) -> int | None:
+    """Return the newest run that the next one ends, or waits for until it is gone; older ones end with it.
+
+    Source: contract R14.
+    """
+    spec = snapshot.schedule.spec if snapshot.schedule else None
+    if spec is None or spec.concurrency_policy is not ConcurrencyPolicy.REPLACE:
+        return None
+    return max((run.record.number for run in open_runs(snapshot.runs)), default=None)
+
+
+def _limits(schedule: Schedule) -> dict[str, object]:
+    """Return the limits of a run as they are now: an edit changes only what is admitted after it (R10)."""
+    spec = schedule.spec
+    if spec is None:
+        return {}
+    return {
+        "active_deadline_seconds": spec.active_deadline_seconds,
+        "start_timeout_seconds": spec.start_timeout_seconds,
+    }
 
 
 def verdict_message(snapshot: Snapshot, verdict: Verdict, *, now: datetime) -> str:
     """Return why a verdict is what it is, for people."""
     match verdict.decision:
         case Decision.ADMITTED:
-            return f"due at {verdict.last:%Y-%m-%dT%H:%M:%SZ}, admitted {(now - verdict.last).total_seconds():.0f} s after it"
+            replaced = replaced_by_next(snapshot)
+            place = "" if replaced is None else f", in place of number {replaced}"
+            late = (now - verdict.last).total_seconds()
+            return f"due at {verdict.last:%Y-%m-%dT%H:%M:%SZ}, admitted {late:.0f} s after it{place}"
         case Decision.SKIPPED_OVERLAP:
             names = ", ".join(run.record.ref.name for run in open_runs(snapshot.runs)[:3])
             return f"no free slot: {names} had not finished"

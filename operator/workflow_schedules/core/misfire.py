@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, assert_never
 
 from workflow_schedules.api.occurrence import Decision
-from workflow_schedules.api.schedule import MisfirePolicy
+from workflow_schedules.api.schedule import ConcurrencyPolicy, MisfirePolicy
 from workflow_schedules.core.due_times import (
     count_due_times,
     due_times,
@@ -50,9 +50,14 @@ class Misfire:
 
     @classmethod
     def of(cls, spec: WorkflowScheduleSpec) -> Misfire:
-        """Read the rule from a spec; unset, the deadline is 60 s under `Skip` and unbounded otherwise, and `All` keeps ten."""
+        """Read the rule from a spec; unset, the deadline is 60 s under `Skip` and unbounded otherwise, and `All` keeps ten.
+
+        Under `Replace` one is kept, whatever the policy.
+        """
         policy, seconds = spec.misfire_policy, spec.starting_deadline_seconds
         keep = (spec.max_catch_up_runs or DEFAULT_CATCH_UP_RUNS) if policy is MisfirePolicy.ALL else 1
+        if spec.concurrency_policy is ConcurrencyPolicy.REPLACE:
+            keep = 1  # each would end the one before it at once
         if seconds is None:
             return cls(
                 policy=policy, deadline=DEFAULT_SKIP_DEADLINE if policy is MisfirePolicy.SKIP else None, keep=keep

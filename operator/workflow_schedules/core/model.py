@@ -125,6 +125,9 @@ class Job:
         owner_uid: UID of its controller owner; only the record of that UID may call it its own (P10).
         reason: the Failed condition's reason.
         was_started: it had started at some time, also when it is suspended now.
+        was_ready: at some time a Pod of it was ready or had finished.
+        suspension_changed_at: when it was last suspended (if it is) or resumed; None when it never was suspended.
+        is_deleting: it waits for its Pods to go.
         is_gone: the object was deleted; everything else is its last state.
     """
 
@@ -139,7 +142,15 @@ class Job:
     reason: str = ""
     message: str = ""
     was_started: bool = False
+    was_ready: bool = False
+    suspension_changed_at: datetime | None = None
+    is_deleting: bool = False
     is_gone: bool = False
+
+    @property
+    def is_finished(self) -> bool:
+        """Tell whether it ended by itself."""
+        return self.phase in {JobPhase.COMPLETED, JobPhase.FAILED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,20 +159,28 @@ class Run:
 
     Attributes:
         job: the Job of that name, also when it is gone or not ours; None when none was ever seen.
+        cancel_request: what the cancel annotation of its record says; None without one.
         refused: the API server's final refusal of the Job, or None.
-        last_error: why the latest attempt to create the Job failed.
+        last_error: why the latest attempt to create or to delete the Job failed.
         retry_at: no new attempt before this.
         is_create_unanswered: an own Job create was given up less than R ago (P2, P12).
         is_outcome_unanswered: an own status write was given up less than R ago (P11).
+        is_job_gone: the API server said that the Job on record is no more.
+        pods_read_at: when it was last looked at what keeps a Job from going; None before.
+        stuck_on: what was found then.
     """
 
     record: Record
     job: Job | None = None
+    cancel_request: str | None = None
     refused: str | None = None
     last_error: str | None = None
     retry_at: datetime | None = None
     is_create_unanswered: bool = False
     is_outcome_unanswered: bool = False
+    is_job_gone: bool = False
+    pods_read_at: datetime | None = None
+    stuck_on: str | None = None
 
     @property
     def is_finished(self) -> bool:
@@ -263,7 +282,22 @@ class WriteOutcome:
     confirm_absence: bool = False
 
 
-Step = ReadLog | LookAgain | Append | Claim | CreateJob | WriteOutcome
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteJob:
+    """Delete the Job of a run that was ended on record (P19)."""
+
+    run: Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadPods:
+    """Find out which Pods keep a Job from going, and on which nodes they are."""
+
+    run: Run
+
+
+RunStep = Claim | CreateJob | WriteOutcome | DeleteJob | ReadPods
+Step = ReadLog | LookAgain | Append | RunStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

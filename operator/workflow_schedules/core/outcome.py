@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from workflow_schedules.core.model import Job, Record, Run, Writer
 
 RUNNING_AFTER = timedelta(seconds=10)  # shorter runs are recorded once, at their end (R29)
+SUSPENDED = "Suspended"
 
 
 def outcome_due(run: Run, *, now: datetime, writer: Writer) -> ScheduleOccurrenceStatus | None:
@@ -47,11 +48,30 @@ def outcome_due(run: Run, *, now: datetime, writer: Writer) -> ScheduleOccurrenc
 
 
 def next_outcome_at(run: Run) -> datetime | None:
-    """Return when a run that goes on is worth recording as running, or None."""
+    """Return when how a run stands is worth recording, if it then still stands so; None when it is not, or is on record."""
     job = run.job
-    if job is None or job.phase is not JobPhase.ACTIVE or run.record.status.outcome is Outcome.RUNNING:
+    if job is None:
         return None
-    return (job.started_at or job.created_at) + RUNNING_AFTER
+    match job.phase:
+        case JobPhase.ACTIVE if run.record.status.outcome is not Outcome.RUNNING and (
+            had_pod(run) or _says_suspended(run)
+        ):
+            return (job.started_at or job.created_at) + RUNNING_AFTER
+        case JobPhase.SUSPENDED if not (_was_started(run, job) or _says_suspended(run)):
+            return (job.suspension_changed_at or job.created_at) + RUNNING_AFTER
+        case _:
+            return None
+
+
+def had_pod(run: Run) -> bool:
+    """Tell whether at some time a Pod of this run was ready or had finished.
+
+    `Running` on record says so, too: it is written only then, so that a new leader knows though the Pod is unready now.
+    """
+    status = run.record.status
+    if run.job is not None and run.job.was_ready:
+        return True
+    return status.outcome is Outcome.RUNNING or any(each.outcome is Outcome.RUNNING for each in status.transitions)
 
 
 def ended_without_job(
@@ -64,19 +84,59 @@ def ended_without_job(
     return _status(record, Outcome.FAILED, job, now=now, writer=writer, reason=reason, message=message)
 
 
+def ended_early(
+    record: Record, outcome: Outcome, job: Job | None, *, reason: str, message: str, now: datetime, writer: Writer
+) -> ScheduleOccurrenceStatus:
+    """Return the status of a run that the operator ends before its Job does.
+
+    Source: contract R14, R31, `startTimeoutSeconds`.
+    """
+    return _status(record, outcome, job, now=now, writer=writer, reason=reason, message=message)
+
+
 def _running(run: Run, job: Job, *, now: datetime, writer: Writer) -> ScheduleOccurrenceStatus | None:
     at = next_outcome_at(run)
     if at is None or now < at:
         return None
+    if not had_pod(run):
+        return _noted(
+            run, job, writer, reason="JobStarted", message="its Job is not suspended any more; no Pod is ready yet"
+        )
     return _status(run.record, Outcome.RUNNING, job, now=now, writer=writer, reason="JobRunning")
 
 
 def _suspended(run: Run, job: Job, *, now: datetime, writer: Writer) -> ScheduleOccurrenceStatus | None:
-    # suspended before its first start it stays admitted (Kueue); after it, it is interrupted and keeps its slot
-    was_started = job.was_started or run.record.status.start_time is not None
-    if not was_started or run.record.status.outcome is Outcome.INTERRUPTED:
+    """Tell an interrupted run, which keeps its slot, from one that stays admitted (Kueue); the latter only if it lasts."""
+    if _was_started(run, job):
+        if run.record.status.outcome is Outcome.INTERRUPTED:
+            return None
+        return _status(run.record, Outcome.INTERRUPTED, job, now=now, writer=writer, reason="JobSuspended")
+    at = next_outcome_at(run)
+    if at is None or now < at:
         return None
-    return _status(run.record, Outcome.INTERRUPTED, job, now=now, writer=writer, reason="JobSuspended")
+    message = "its Job is suspended and has not started yet; it starts when spec.suspend of the Job becomes false"
+    return _noted(run, job, writer, reason=SUSPENDED, message=message)
+
+
+def _was_started(run: Run, job: Job) -> bool:
+    return job.was_started or run.record.status.start_time is not None
+
+
+def _says_suspended(run: Run) -> bool:
+    return run.record.status.outcome is None and run.record.status.reason == SUSPENDED
+
+
+def _noted(run: Run, job: Job, writer: Writer, *, reason: str, message: str) -> ScheduleOccurrenceStatus:
+    """Return the status of a run that stays admitted, and why."""
+    return run.record.status.model_copy(
+        update={
+            "reason": reason,
+            "message": message,
+            "job_uid": job.uid,
+            "fencing_epoch": writer.epoch,
+            "writer": writer.identity,
+        }
+    )
 
 
 def _status(

@@ -31,13 +31,23 @@ def free_slots(overlap: Overlap, *, active_runs: int) -> int:
         overlap: the rule.
         active_runs: unfinished scheduled runs; interrupted ones keep their slot.
 
-    Source: contract R12, R13.
+    Source: contract R12, R13, R14.
     """
     match overlap.policy:
-        case ConcurrencyPolicy.FORBID | ConcurrencyPolicy.REPLACE:
+        case ConcurrencyPolicy.REPLACE:
+            return 1  # whatever is unfinished ends for the next one (R14), which waits until that is gone
+        case ConcurrencyPolicy.FORBID:
             limit = 1
         case ConcurrencyPolicy.ALLOW:
             limit = overlap.max_active_runs
         case _:
             assert_never(overlap.policy)
     return max(0, limit - active_runs)
+
+
+def freed_places(overlap: Overlap, *, active_runs: int) -> int:
+    """Return how many places of others' limits the next run frees by starting: under `Replace` those of the runs it ends.
+
+    Source: contract R14, R28.
+    """
+    return active_runs if overlap.policy is ConcurrencyPolicy.REPLACE else 0

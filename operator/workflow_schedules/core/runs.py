@@ -1,4 +1,4 @@
-"""What to do about the runs of one schedule: outcomes to record, Jobs to make, runs that can't be started any more.
+"""What to do about the runs of one schedule: outcomes to record, Jobs to make or to remove, runs that can't be started any more.
 
 Holds for every admitted record whatever became of its schedule since. What is due next is decide's business.
 """
@@ -9,9 +9,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from workflow_schedules.core.acceptance import Accepted, accept
+from workflow_schedules.core.ending import decide_removal, end_due, is_ending, start_timeout_at, unhealthy_at
 from workflow_schedules.core.jitter import Jitter
+from workflow_schedules.core.log import open_runs
 from workflow_schedules.core.misfire import Misfire
-from workflow_schedules.core.model import Claim, CreateJob, JobPhase, Plan, WriteOutcome
+from workflow_schedules.core.model import Claim, CreateJob, Plan, WriteOutcome
 from workflow_schedules.core.outcome import ended_without_job, next_outcome_at, outcome_due
 from workflow_schedules.core.pause import is_paused
 
@@ -30,13 +32,15 @@ UNBOUNDED_START = timedelta(minutes=10)  # R35: how long a Job is tried where th
 def decide_runs(snapshot: Snapshot, *, now: datetime) -> Plan:
     """Decide the next write about a run of this schedule, oldest run first.
 
-    Source: contract R25, R26, R35; P10, P11, P12.
+    Source: contract R14, R25, R26, R31, R35; P10, P11, P12, P19.
     """
     wakes: list[datetime | None] = []
+    successor = _successor(snapshot, now)
     for run in snapshot.runs:
         if run.is_finished:
-            continue
-        plan = _decide_run(snapshot, run, now)
+            plan = decide_removal(run, now) if is_ending(run) else Plan()
+        else:
+            plan = _decide_run(snapshot, run, now, successor)
         if plan.step is not None:
             return plan
         wakes.append(plan.next_wake_at)
@@ -58,22 +62,49 @@ def start_deadline(snapshot: Snapshot, run: Run) -> datetime:
     return instant + deadline
 
 
-def _decide_run(snapshot: Snapshot, run: Run, now: datetime) -> Plan:
+def _successor(snapshot: Snapshot, now: datetime) -> Run | None:
+    """Return the newest run that takes the place of the older ones, if it may still start: else nothing ends for it (R14)."""
+    for run in reversed(snapshot.runs):
+        if run.record.spec.replaces is not None and not run.is_finished:
+            is_wanted = run.cancel_request is None and run.refused is None and now <= start_deadline(snapshot, run)
+            return run if is_wanted and _may_start(snapshot, now) else None
+    return None
+
+
+def _decide_run(snapshot: Snapshot, run: Run, now: datetime, successor: Run | None) -> Plan:
     job = run.job
+    replaced_by = successor if successor is not None and run.record.number < successor.record.number else None
     if job is not None and (job.owner_uid == run.record.uid or job.uid == run.record.status.job_uid):
-        return _decide_with_job(snapshot, run, job, now)
+        return _decide_with_job(snapshot, run, job, now, replaced_by)
     if job is not None and not job.is_gone:
         return _foreign_job(snapshot, run, now)
     if run.record.status.job_uid is not None:
         return _close_missing(snapshot, run, now)
-    return _decide_without_job(snapshot, run, now)
+    ended = end_due(run, replaced_by=replaced_by, now=now, writer=snapshot.writer)
+    return _decide_without_job(snapshot, run, now) if ended is None else _confirmed(snapshot, run, ended, now)
 
 
-def _decide_with_job(snapshot: Snapshot, run: Run, job: Job, now: datetime) -> Plan:
-    if job.is_gone and job.phase not in {JobPhase.COMPLETED, JobPhase.FAILED}:
+def _decide_with_job(snapshot: Snapshot, run: Run, job: Job, now: datetime, replaced_by: Run | None) -> Plan:
+    if job.is_gone and not job.is_finished:
         return _close_missing(snapshot, run, now, job=job)
-    status = outcome_due(run, now=now, writer=snapshot.writer)
-    return Plan(next_wake_at=next_outcome_at(run)) if status is None else _write(run, status)
+    status = None
+    if not job.is_finished:
+        status = end_due(run, replaced_by=replaced_by, now=now, writer=snapshot.writer)
+    status = status or outcome_due(run, now=now, writer=snapshot.writer)
+    if status is not None:
+        return _write(run, status)
+    wakes = (next_outcome_at(run), start_timeout_at(run), unhealthy_at(run))
+    return Plan(next_wake_at=min((at for at in wakes if at is not None and at > now), default=None))
+
+
+def waited_for(snapshot: Snapshot, run: Run) -> tuple[Run, ...]:
+    """Return the older runs that must be gone before a run that takes their place may start.
+
+    Source: contract R14.
+    """
+    if run.record.spec.replaces is None:
+        return ()
+    return tuple(older for older in open_runs(snapshot.runs) if older.record.number < run.record.number)
 
 
 def _foreign_job(snapshot: Snapshot, run: Run, now: datetime) -> Plan:
@@ -115,7 +146,7 @@ def _decide_without_job(snapshot: Snapshot, run: Run, now: datetime) -> Plan:
     deadline = start_deadline(snapshot, run)
     if now > deadline:
         return _confirmed(snapshot, run, _too_late(snapshot, run, now), now)
-    if not _may_start(snapshot, now):
+    if not _may_start(snapshot, now) or waited_for(snapshot, run):
         return Plan(next_wake_at=deadline + timedelta(seconds=1))
     if run.is_outcome_unanswered:
         return Plan(next_wake_at=now + timedelta(seconds=1))
@@ -147,6 +178,9 @@ def _is_of_this_holder(record: Record, writer: Writer) -> bool:
 
 
 def _too_late(snapshot: Snapshot, run: Run, now: datetime) -> ScheduleOccurrenceStatus:
+    if older := waited_for(snapshot, run):  # nobody has made its Job either: that waits for the same
+        message = f"no Job could be made in time: it waited for {_shown(older)} to be gone"
+        return _unstarted(snapshot, run, "NotStarted", message, now)
     if _is_of_this_holder(run.record, snapshot.writer):
         stopped = "the schedule stopped admitting before the Job was made"
         why = run.last_error or ("it was not tried in time" if _may_start(snapshot, now) else stopped)
@@ -158,6 +192,11 @@ def _too_late(snapshot: Snapshot, run: Run, now: datetime) -> ScheduleOccurrence
         "found without a Job after its deadline: never started, or its Job was deleted unseen",
         now,
     )
+
+
+def _shown(runs: tuple[Run, ...]) -> str:
+    shown = [run.record.ref.name + (f" ({run.stuck_on})" if run.stuck_on else "") for run in runs[:3]]
+    return ", ".join(shown) + (f" and {len(runs) - 3} more" if len(runs) > 3 else "")
 
 
 def _unstarted(snapshot: Snapshot, run: Run, reason: str, message: str, now: datetime) -> ScheduleOccurrenceStatus:

@@ -17,7 +17,16 @@ from workflow_schedules.core.acceptance import Accepted, accept
 from workflow_schedules.core.decide import decide
 from workflow_schedules.core.ledger import Ledger
 from workflow_schedules.core.misfire import Verdict
-from workflow_schedules.core.model import Append, Claim, CreateJob, LookAgain, ReadLog, WriteOutcome
+from workflow_schedules.core.model import (
+    Append,
+    Claim,
+    CreateJob,
+    DeleteJob,
+    LookAgain,
+    ReadLog,
+    ReadPods,
+    WriteOutcome,
+)
 from workflow_schedules.core.repetition import Repetition, is_plain
 from workflow_schedules.core.status import project
 
@@ -232,7 +241,9 @@ class _World:
                 self._ledger.record_outcome(step.run.record.number, step.status)
                 if step.status.outcome is not None and step.status.outcome.is_final:
                     self._finish(step.run.record.number, step.status.completion_time or now, step.status.outcome)
-            case ReadLog() | LookAgain() | Claim():
+            case DeleteJob():
+                self._ledger.remove_job(step.run.record.number)
+            case ReadLog() | LookAgain() | Claim() | ReadPods():
                 raise AssertionError(f"{type(step).__name__}: nothing is kept back from the world's only holder")
             case _:
                 assert_never(step)

@@ -19,6 +19,7 @@ from workflow_schedules.core.acceptance import Accepted, Refusal, accept
 from workflow_schedules.core.baselines import first_watermark
 from workflow_schedules.core.decide import hold_reason, state_of
 from workflow_schedules.core.due_times import due_times
+from workflow_schedules.core.ending import run_problem
 from workflow_schedules.core.job import template_problem
 from workflow_schedules.core.zones import LAST_SECOND, to_utc
 
@@ -128,7 +129,7 @@ def _conditions(
         _accepted(verdict),
         _ready(snapshot, verdict, state),
         _stalled(snapshot, verdict),
-        _runs_healthy(snapshot),
+        _runs_healthy(snapshot, now),
         _paused(snapshot, now),
         _parent_enabled(snapshot, verdict),
         _complete(snapshot, verdict, state),
@@ -170,10 +171,11 @@ def _stalled(snapshot: Snapshot, verdict: Accepted | Refusal) -> _Row:
     return ("Stalled", False, "Progressing", "")
 
 
-def _runs_healthy(snapshot: Snapshot) -> _Row:
+def _runs_healthy(snapshot: Snapshot, now: datetime) -> _Row:
     for run in log.open_runs(snapshot.runs):
-        if run.job is None and run.last_error is not None:
-            return ("RunsHealthy", False, "JobNotCreated", f"{run.record.ref.name}: {run.last_error}")
+        if (problem := run_problem(run, now)) is not None:
+            reason, message = problem
+            return ("RunsHealthy", False, reason, f"{run.record.ref.name}: {message}")
     return ("RunsHealthy", True, "Healthy", "")
 
 

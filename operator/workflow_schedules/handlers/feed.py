@@ -61,6 +61,17 @@ class Feed:
         else:
             self._wakeups.wake_all(self._cache.put_definition(body))
 
+    def request(self, kind: str, body: Body) -> None:
+        """Take in the record of an unfinished run, of which something may be asked; ``DELETED``: it has ended."""
+        if kind == "DELETED":
+            self._cache.remove_request(body)
+        elif (uid := self._cache.put_request(body)) is not None:
+            self._wakeups.wake(uid)
+
+    def requests(self, listed: list[Body], _resource_version: str) -> None:
+        """Take in the records of all unfinished runs."""
+        self._wakeups.wake_all(self._cache.replace_requests(listed))
+
     def job(self, kind: str, body: Body) -> None:
         """Take in a Job."""
         self._cache.see_jobs_through(wire.version_of(body))
@@ -73,6 +84,11 @@ class Feed:
         version = int(resource_version) if resource_version.isdecimal() else 0
         self._wakeups.wake_all(self._cache.replace_jobs(listed, version))
         self.has_jobs = True
+
+    @staticmethod
+    def slim_request(body: Body) -> Body:
+        """Keep of a listed record what may ask for something."""
+        return {"metadata": body["metadata"]}
 
     @staticmethod
     def slim_job(body: Body) -> SeenJob:

@@ -47,6 +47,7 @@ class Leader:
         sweep: Sweep,
         note_epoch: Callable[[int], None],
         has_jobs: Callable[[], bool],
+        watch_requests: Callable[[], Awaitable[None]],
         drain_seconds: float,
         workers: int,
     ) -> None:
@@ -55,6 +56,7 @@ class Leader:
         self._sweep = sweep
         self._note_epoch = note_epoch
         self._has_jobs = has_jobs
+        self._watch_requests = watch_requests
         self._drain_seconds = drain_seconds
         self._loop = Loop(cluster=cluster, wakeups=wakeups, workers=workers)
         self._definitions = DefinitionStatuses(cluster, wake=wakeups.wake)
@@ -76,6 +78,7 @@ class Leader:
                 lambda: self._prove_fence(fence),
                 lambda: self._definitions.run(fence),
                 self._sweep.run,
+                self._watch_requests,
             )
         ]
         try:

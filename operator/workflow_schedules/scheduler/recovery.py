@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from workflow_schedules.api import names
 from workflow_schedules.api.occurrence import FINAL_OUTCOMES, Cause, Decision
 from workflow_schedules.cluster import wire
-from workflow_schedules.cluster.errors import ForbiddenError, InvalidError
+from workflow_schedules.cluster.errors import ForbiddenError, InvalidError, NotFoundError
 from workflow_schedules.cluster.methods import DEFINITIONS, SCHEDULES
 from workflow_schedules.core.job import labels
 from workflow_schedules.core.log import FORMAT
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
-_UNFINISHED = ",".join(
+UNFINISHED = ",".join(
     [
         f"spec.cause={Cause.SCHEDULED}",
         f"spec.decision={Decision.ADMITTED}",
@@ -59,8 +59,9 @@ async def take_over(cluster: Cluster, wakeups: WakeUps, *, writer: Writer) -> in
         and schedule.status.lease in {None, writer.lease}
         and schedule.status.writer != writer.identity
     ]
-    async for page in cluster.client.list_occurrences(field_selector=_UNFINISHED):
+    async for page in cluster.client.list_occurrences(field_selector=UNFINISHED):
         epochs.extend(_remember_run(cluster, body, writer) for body in page.items)
+    await _remember_ended(cluster)
     _wake_everything(cluster, wakeups)
     log.info("took over", extra={"schedules": len(cluster.cache.schedules), "unfinished": len(cluster.cache.logs)})
     return max(epochs, default=0)
@@ -88,8 +89,28 @@ def _remember_run(cluster: Cluster, body: wire.Json, writer: Writer) -> int:
     uid = record.spec.schedule_ref.uid
     if uid:
         cluster.cache.remember_run(uid, record)
+        cluster.cache.put_request(body)  # before anything of it is started
     is_others = record.spec.lease == writer.lease and record.spec.writer != writer.identity
     return (record.spec.fencing_epoch or 0) if is_others else 0
+
+
+async def _remember_ended(cluster: Cluster) -> None:
+    """Find runs of deleted schedules that were ended on record, but whose Job was not deleted any more (P19).
+
+    Runs of other schedules are found by their log. A Job that is being deleted needs nobody.
+    """
+    for job in list(cluster.cache.jobs.values()):
+        if job.schedule_uid in cluster.cache.schedules or job.is_gone or job.is_finished or job.is_deleting:
+            continue
+        known = cluster.cache.log(job.schedule_uid).runs.values()
+        if any(run.record.uid == job.owner_uid for run in known):
+            continue
+        try:
+            record = wire.record_of(await cluster.client.get_occurrence(job.ref.namespace, job.ref.name))
+        except (NotFoundError, wire.NotARecordError):
+            continue
+        if record.spec.schedule_ref.uid == job.schedule_uid and record.uid == job.owner_uid:
+            cluster.cache.remember_run(job.schedule_uid, record)
 
 
 class FenceProof(StrEnum):
