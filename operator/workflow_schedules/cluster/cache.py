@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workflow_schedules.cluster import wire
 from workflow_schedules.cluster.memory import ScheduleLog, is_final
+from workflow_schedules.core.acceptance import template_of
 from workflow_schedules.core.model import Run, Snapshot
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Cache:
         self.definitions: dict[ObjectRef, Definition] = {}
         self.jobs: dict[ObjectRef, Job] = {}
         self.logs: dict[str, ScheduleLog] = {}
+        self.template_refusals: dict[tuple[str, str], str] = {}  # by namespace and hash: see scheduler/dry_runs
         self._children: dict[ObjectRef, set[str]] = {}
         self._floors = {"schedules": 0, "definitions": 0}
         self._job_versions: dict[ObjectRef, int] = {}
@@ -101,6 +103,11 @@ class Cache:
         """Return the UIDs of the schedules that name a definition."""
         return set(self._children.get(definition, ()))
 
+    def parent_of(self, schedule: Schedule) -> Definition | None:
+        """Return the definition that a schedule names, if there is one."""
+        parent = _parent(schedule)
+        return self.definitions.get(parent) if parent else None
+
     def replace_all(
         self,
         schedules: tuple[Iterable[Mapping[str, Any]], str],
@@ -111,6 +118,7 @@ class Cache:
         self.definitions.clear()
         self._children.clear()
         self.logs.clear()
+        self.template_refusals.clear()
         self._floors = {"schedules": 0, "definitions": 0}
         for body in definitions[0]:
             self.put_definition(body)
@@ -227,12 +235,12 @@ class Cache:
             answered_before: monotonic second; what was given up before it can't arrive any more.
         """
         schedule, log = self.schedules.get(uid), self.log(uid)
-        parent = _parent(schedule) if schedule else None
+        definition = self.parent_of(schedule) if schedule else None
         held = log.held or (schedule.status.candidates if schedule and schedule.status else ())
         return Snapshot(
             uid=uid,
             schedule=schedule,
-            definition=self.definitions.get(parent) if parent else None,
+            definition=definition,
             is_log_read=log.is_read,
             head=log.head,
             runs=tuple(self._run(run, answered_before) for _, run in sorted(log.runs.items())),
@@ -240,7 +248,12 @@ class Cache:
             contradiction=log.contradiction,
             writer=writer,
             since_acquired=since_acquired,
+            template_refusal=self._template_refusal(schedule, definition) if schedule else None,
         )
+
+    def _template_refusal(self, schedule: Schedule, definition: Definition | None) -> str | None:
+        template = template_of(schedule, definition) if self.template_refusals else None
+        return None if template is None else self.template_refusals.get((schedule.ref.namespace, template.hash))
 
     def _run(self, memory: RunMemory, answered_before: float) -> Run:
         return Run(

@@ -6,19 +6,20 @@ admits at all, then the change of generation that must be on record before anyth
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from workflow_schedules.api.occurrence import Decision
 from workflow_schedules.api.schedule import State
 from workflow_schedules.core import log
-from workflow_schedules.core.acceptance import Accepted, Refusal, accept, template_of
+from workflow_schedules.core.acceptance import Accepted, Refusal, accept, definition_problem, template_of
 from workflow_schedules.core.due_times import next_due_time
 from workflow_schedules.core.jitter import Jitter
-from workflow_schedules.core.job import template_problem
 from workflow_schedules.core.misfire import Judgement, Misfire, Verdict, all_due, judge_due
 from workflow_schedules.core.model import Append, LookAgain, Plan, ReadLog, Step
 from workflow_schedules.core.overlap import Overlap, free_slots
+from workflow_schedules.core.preflight import Rejection, preflight
 from workflow_schedules.core.runs import decide_runs
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def hold_reason(snapshot: Snapshot, accepted: Accepted) -> str | None:
     definition = snapshot.definition
     if definition is None:
         return "WorkflowNotFound"
-    if definition.template is None or template_problem(definition.template) is not None:
+    if definition_problem(definition) is not None:
         return "WorkflowInvalid"
     return None if definition.is_enabled else "WorkflowDisabled"
 
@@ -130,11 +131,11 @@ def _needs_log(snapshot: Snapshot, now: datetime) -> bool:
         or status.state is None
     ):
         return True
-    verdict = accept(schedule)
+    verdict = accept(schedule, snapshot.definition)
     if isinstance(verdict, Refusal):
-        return False
+        return status.state is not State.BLOCKED  # its definition's schema may have changed unseen
     state = state_of(snapshot, verdict, now=now)
-    if state is not status.state and State.COMPLETE not in {state, status.state}:
+    if state is not status.state and (State.COMPLETE not in {state, status.state} or status.state is State.BLOCKED):
         return True
     if state is State.ACTIVE and _definition_reason(snapshot.definition, status) is not None:
         return True
@@ -146,7 +147,7 @@ def _next_from_status(snapshot: Snapshot) -> datetime | None:
     schedule = snapshot.schedule
     if schedule is None or schedule.status is None or schedule.status.state is not State.ACTIVE:
         return None
-    verdict = accept(schedule)
+    verdict = accept(schedule, snapshot.definition)
     consumed = schedule.status.consumed_through_time
     if isinstance(verdict, Refusal) or consumed is None:
         return None
@@ -161,7 +162,7 @@ def _decide_admission(snapshot: Snapshot, now: datetime) -> Plan:
         return Plan(step=LookAgain())
     if log.unread_runs(snapshot):
         return Plan(step=ReadLog())
-    verdict = accept(schedule)
+    verdict = accept(schedule, snapshot.definition)
     state = admission_state(snapshot, verdict)
     step = _change_of_generation(snapshot, schedule, state, now)
     if step is not None:
@@ -274,13 +275,36 @@ def _decide_due(snapshot: Snapshot, schedule: Schedule, accepted: Accepted, now:
 
 
 def _append(snapshot: Snapshot, schedule: Schedule, verdict: Verdict, now: datetime) -> Append:
-    template = template_of(schedule, snapshot.definition) if verdict.decision is Decision.ADMITTED else None
+    if verdict.decision is Decision.ADMITTED:
+        return _admit(snapshot, schedule, verdict, now)
+    message = log.verdict_message(snapshot, verdict, now=now)
+    record = log.verdict_record(snapshot, schedule=schedule, verdict=verdict, message=message, template=None)
+    return Append(spec=record)
+
+
+def _admit(snapshot: Snapshot, schedule: Schedule, verdict: Verdict, now: datetime) -> Append:
+    """Admit an instant with its real input, or consume it by a rejection (R24)."""
+    judged = preflight(snapshot, schedule, scheduled_time=verdict.last)
+    if isinstance(judged, Rejection):
+        rejected = replace(verdict, decision=Decision.PREFLIGHT_REJECTED)
+        return Append(
+            spec=log.verdict_record(
+                snapshot,
+                schedule=schedule,
+                verdict=rejected,
+                message=judged.message,
+                template=None,
+                reason=judged.reason,
+            )
+        )
+    template = template_of(schedule, snapshot.definition)
     record = log.verdict_record(
         snapshot,
         schedule=schedule,
         verdict=verdict,
         message=log.verdict_message(snapshot, verdict, now=now),
         template=template,
+        input_json=judged.input_json,
     )
     return Append(spec=record, template=template)
 

@@ -6,9 +6,10 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from workflow_schedules.api.common import Condition, ConditionStatus, set_condition
+from workflow_schedules.api.common import MAX_CONDITION_MESSAGE_LENGTH, Condition, ConditionStatus, set_condition
 from workflow_schedules.api.definition import WorkflowDefinitionStatus
 from workflow_schedules.cluster.errors import ClusterError, ForbiddenError, NotFoundError
+from workflow_schedules.core.acceptance import definition_problem
 
 if TYPE_CHECKING:
     from workflow_schedules.cluster.cluster import Cluster
@@ -73,14 +74,14 @@ class DefinitionStatuses:
     def _status(self, definition: Definition, counts: tuple[int, int, int]) -> WorkflowDefinitionStatus:
         schedules, enabled, active = counts
         before = definition.status or WorkflowDefinitionStatus()
-        is_valid = definition.problem is None
+        problem = definition_problem(definition)
         conditions = before.conditions
         for kind in ("Accepted", "Ready"):
             new = Condition(
                 type=kind,
-                status=ConditionStatus.TRUE if is_valid else ConditionStatus.FALSE,
-                reason="Valid" if is_valid else "InvalidSpec",
-                message=definition.problem or "",
+                status=ConditionStatus.FALSE if problem else ConditionStatus.TRUE,
+                reason="InvalidSpec" if problem else "Valid",
+                message=(problem or "")[:MAX_CONDITION_MESSAGE_LENGTH],
                 observed_generation=definition.generation,
             )
             conditions = set_condition(conditions, new, self._cluster.now())
