@@ -154,7 +154,9 @@ class FakeApiServer:
 
     def note(self, request: ApiRequest, status: int) -> None:
         now = asyncio.get_running_loop().time()
-        self.log.append(LogEntry(now, request.client, request.method, request.path, status))
+        self.log.append(
+            LogEntry(now, request.client, request.method, request.path, status, request.query.get("dryRun") == "All")
+        )
 
     def carry_out(self, request: ApiRequest, fault: Fault) -> Answer:
         if not self.is_up:

@@ -64,6 +64,7 @@ class LogEntry(NamedTuple):
     method: str
     path: str
     status: int
+    is_dry_run: bool = False
 
 
 class FakeTransport:

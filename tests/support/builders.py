@@ -20,7 +20,7 @@ from workflow_schedules.api.occurrence import (
     Totals,
 )
 from workflow_schedules.api.schedule import State, WorkflowRef, WorkflowScheduleSpec, WorkflowScheduleStatus
-from workflow_schedules.core.identity import pin, spec_hash
+from workflow_schedules.core.identity import canonical, pin, spec_hash
 from workflow_schedules.core.model import (
     Definition,
     Job,
@@ -90,7 +90,12 @@ def of_definition(**fields: object) -> dict[str, Any]:
 
 
 def a_definition(
-    *, is_enabled: bool = True, generation: int = 1, uid: str = DEFINITION_UID, template: Template | None = TEMPLATE
+    *,
+    is_enabled: bool = True,
+    generation: int = 1,
+    uid: str = DEFINITION_UID,
+    template: Template | None = TEMPLATE,
+    input_schema: object = None,
 ) -> Definition:
     return Definition(
         ref=ObjectRef(namespace="team", name="report"),
@@ -101,6 +106,7 @@ def a_definition(
         template=template,
         problem=None if template else "spec.jobTemplate: missing",
         status=None,
+        input_schema=None if input_schema is None else canonical(input_schema),
     )
 
 
@@ -217,6 +223,7 @@ def a_snapshot(
     since_acquired: timedelta = timedelta(hours=1),
     writer: Writer = WRITER,
     last_good_manual_at: datetime | None = None,
+    template_refusal: str | None = None,
 ) -> Snapshot:
     """Build a snapshot; without a head the log has the Baseline of the schedule's creation."""
     schedule = a_schedule() if schedule is _UNSET else schedule
@@ -232,4 +239,5 @@ def a_snapshot(
         writer=writer,
         since_acquired=since_acquired,
         last_good_manual_at=last_good_manual_at,
+        template_refusal=template_refusal,
     )

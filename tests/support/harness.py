@@ -277,11 +277,9 @@ class World:
         await self.clock.sleep_until(at)
 
     def writes(self, *, since: int = 0) -> list[LogEntry]:
-        """What operators wrote from an entry of the log on: Lease renewals and the proof of the fence left out."""
+        """What operators wrote from an entry of the log on: Lease renewals and dry runs left out."""
         return [entry for entry in self.server.log[since:] if _is_write(entry)]
 
 
 def _is_write(entry: LogEntry) -> bool:
-    if entry.method in {"GET", "WATCH"} or "/leases" in entry.path:
-        return False
-    return not entry.path.startswith(f"/apis/workflow-schedules.dev/v1alpha1/namespaces/{SETTINGS.lease.namespace}/")
+    return not (entry.method in {"GET", "WATCH"} or "/leases" in entry.path or entry.is_dry_run)

@@ -7,12 +7,18 @@ import re
 import pytest
 
 from support.builders import TEMPLATE, a_definition, a_schedule, of_definition
-from workflow_schedules.api.schedule import ConcurrencyPolicy, WorkflowRef
-from workflow_schedules.core.acceptance import Accepted, Refusal, accept, template_of
-from workflow_schedules.core.model import Schedule
+from workflow_schedules.api.schedule import ConcurrencyPolicy, InputBinding, OccurrenceField, WorkflowRef
+from workflow_schedules.core.acceptance import Accepted, Refusal, accept, definition_problem, template_of
+from workflow_schedules.core.identity import pin
+from workflow_schedules.core.model import Definition, Schedule
 from workflow_schedules.core.triggers import Calendar, OneShotTrigger
 
 ALLOW = ConcurrencyPolicy.ALLOW
+
+
+def bound(**fields: str) -> tuple[InputBinding, ...]:
+    """Return bindings, `key="occurrenceField"`."""
+    return tuple(InputBinding(name=name, occurrence_field=OccurrenceField(value)) for name, value in fields.items())
 
 
 def with_both_templates() -> Schedule:
@@ -41,6 +47,16 @@ REFUSED = [
     ("a deadline of 4 s (K-025)", a_schedule(starting_deadline_seconds=4), "InvalidSpec", "4 is below 5; write 5 or more"),
     ("a negative deadline", a_schedule(starting_deadline_seconds=-1), "InvalidSpec", "-1 is below 5"),
     ("an input too large (K-096)", a_schedule(input={"a": "\u00e9" * 16384}), "InvalidSpec", r"spec\.input: 32776 bytes.*32768"),
+    ("an input too large with its bindings", a_schedule(input={"a": "x" * 32752}, input_from=bound(b="name")),
+     "InvalidSpec", r"spec\.input with spec\.inputFrom: 32792 bytes.*32768"),
+    ("a key given and bound", a_schedule(input={"day": 1}, input_from=bound(day="scheduledTime")),
+     "InvalidSpec", r"spec\.inputFrom\[0\]\.name: 'day' is a key of spec\.input, too"),
+    ("a key bound twice", a_schedule(input_from=bound(day="scheduledTime") + bound(day="name")),
+     "InvalidSpec", r"spec\.inputFrom\[1\]\.name: 'day' is a key of spec\.inputFrom\[0\], too"),
+    ("33 bindings", a_schedule(input_from=bound(**{f"k{i}": "name" for i in range(33)})),
+     "InvalidSpec", r"spec\.inputFrom: 33 bindings; write at most 32"),
+    ("pods of others selected", a_schedule(template=pin({"spec": {"selector": {"matchLabels": {"a": "b"}}}})),
+     "InvalidSpec", r"spec\.jobTemplate\.spec\.selector: is made by the Job controller"),
 ]  # fmt: skip
 
 
@@ -78,3 +94,88 @@ def test_template_in_force() -> None:
     assert template_of(a_schedule(), None) is TEMPLATE
     assert template_of(a_schedule(**of_definition()), a_definition()) is TEMPLATE
     assert template_of(a_schedule(**of_definition()), None) is None
+
+
+TYPED = {
+    "required": ["region"],
+    "properties": {
+        "region": {"enum": ["eu", "us"]},
+        "since": {"type": "string"},
+        "day": {"pattern": "^2026-01-01T10:00:00Z$"},
+        "count": {"type": "integer"},
+    },
+}
+EU = {"region": "eu"}
+REJECTED = [
+    ("no input where one is needed", {}, ("input",), 'spec.input: {}: has no "region"; write it (inputSchema.required)'),
+    ("a wrong value", {"input": {"region": "mars"}}, ("input", "region"), 'spec.input.region: "mars": write one of "eu", "us"'),
+    ("all that is wrong", {"input": {"count": "x"}}, ("input", "count"), 'spec.input.count: "x": write a whole number'),
+    ("a binding of another type", {"input": EU, "input_from": bound(count="name")}, ("inputFrom", 0),
+     "spec.inputFrom[0]: \"hourly-"),
+    ("a last success that the first run has not", {"input": EU, "input_from": bound(since="lastSuccessfulTime")},
+     ("inputFrom", 0), "spec.inputFrom[0]: null: write text"),
+    ("an instant that is none of the schedule's", {"schedule": "30 * * * *", "input": EU,
+     "input_from": bound(day="scheduledTime")}, ("inputFrom", 0), 'spec.inputFrom[0]: "2026-01-01T10:30:00Z": must meet pattern'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("fields", "path", "want"), [row[1:] for row in REJECTED], ids=[row[0] for row in REJECTED])
+def test_the_sample_input_has_to_meet_the_schema(
+    fields: dict[str, object], path: tuple[str | int, ...], want: str
+) -> None:
+    """R24, R36: with what occurrences of this schedule will have."""
+    schedule = a_schedule(**of_definition(**fields))
+    verdict = accept(schedule, a_definition(input_schema=TYPED))
+    assert isinstance(verdict, Refusal)
+    assert (verdict.reason, verdict.path) == ("InputRejected", path)
+    assert want in verdict.message
+
+
+INPUTS_ACCEPTED = [
+    ("it meets the schema", of_definition(input=EU), a_definition(input_schema=TYPED)),
+    ("an instant of the schedule", of_definition(input=EU, input_from=bound(day="scheduledTime")),
+     a_definition(input_schema=TYPED)),
+    ("no schema", of_definition(input={"region": "mars"}), a_definition()),
+    ("R4: no definition holds, it does not block", of_definition(input={"region": "mars"}), None),
+    ("a schema that is none is its definition's problem", of_definition(), a_definition(input_schema={"type": 7})),
+    ("an inline template has no schema", {"input": {"region": "mars"}}, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fields", "definition"), [row[1:] for row in INPUTS_ACCEPTED], ids=[row[0] for row in INPUTS_ACCEPTED]
+)
+def test_accepted_inputs(fields: dict[str, object], definition: Definition | None) -> None:
+    """R24, R4."""
+    assert isinstance(accept(a_schedule(**fields), definition), Accepted)
+
+
+def test_a_schema_that_changes_is_judged_anew() -> None:
+    """R24: the cached verdict of a schedule does not outlive the schema."""
+    schedule = a_schedule(**of_definition(input={"region": "mars"}))
+    assert isinstance(accept(schedule, a_definition(input_schema=TYPED)), Refusal)
+    assert isinstance(accept(schedule, a_definition(input_schema={})), Accepted)
+    assert isinstance(accept(schedule, a_definition(input_schema=TYPED)), Refusal)
+
+
+def test_keys_without_a_variable_are_warned_of() -> None:
+    """R23."""
+    verdict = accept(a_schedule(input={"a-b": 1}, input_from=bound(a_b="lastSuccessfulTime")))
+    assert isinstance(verdict, Accepted)
+    assert len(verdict.warnings) == 1
+    assert "INPUT_A_B" in verdict.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("definition", "want"),
+    [
+        (a_definition(input_schema=TYPED), None),
+        (a_definition(template=None), "spec.jobTemplate: missing"),
+        (a_definition(template=pin({"spec": 7})), "spec.jobTemplate.spec: write an object, as in CronJob"),
+        (a_definition(input_schema={"items": 7}), "spec.inputSchema.items: 7 is none that items may have"),
+    ],
+)
+def test_definition_problem(definition: Definition, want: str | None) -> None:
+    """Section 1 (`Accepted`), R24."""
+    found = definition_problem(definition)
+    assert found == want or (want is not None and found is not None and found.startswith(want))

@@ -131,6 +131,32 @@ def test_one_problem_with_its_line(capsys: pytest.CaptureFixture[str], tmp_path:
     check(capsys, tmp_path, f"{head}  {spec}\n  workflowRef: {{name: report}}\n", want)
 
 
+SCHEMA = "  inputSchema: {properties: {region: {enum: [eu, us]}}, required: [region]}\n"
+BESIDE = [
+    ("an input that its definition refuses", DEFINITION + SCHEMA + "---\n" + GOOD + "  input:\n    region: mars\n",
+     ['f:15: spec.input.region: "mars": write one of "eu", "us"']),
+    ("no input", GOOD + "---\n" + DEFINITION + SCHEMA, ['f:4: spec.input: {}: has no "region"']),
+    ("an input that is right", DEFINITION + SCHEMA + "---\n" + GOOD + "  input: {region: eu}\n", []),
+    ("a definition that is elsewhere", GOOD + "  input: {region: mars}\n", []),
+    ("one of that name in another namespace",
+     DEFINITION.replace("report}", "report, namespace: other}") + SCHEMA + "---\n" + GOOD, []),
+    ("a schema that is none", DEFINITION + "  inputSchema: {items: 7}\n---\n" + GOOD,
+     ["f:6: spec.inputSchema.items: 7 is none that items may have"]),
+    ("a reference to elsewhere", DEFINITION + "  inputSchema:\n    properties:\n      a: {$ref: 'http://x'}\n",
+     ["f:8: spec.inputSchema.properties.a.$ref"]),
+    ("a key given and bound", GOOD + "  input: {day: 1}\n  inputFrom:\n  - {name: day, occurrenceField: scheduledTime}\n",
+     ["f:9: spec.inputFrom[0].name: 'day' is a key of spec.input, too"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("content", "want"), [row[1:] for row in BESIDE], ids=[row[0] for row in BESIDE])
+def test_an_input_is_checked_against_its_definition(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, content: str, want: list[str]
+) -> None:
+    """R24, R36: what would be `Accepted=False`, with the field's line."""
+    check(capsys, tmp_path, content, *want)
+
+
 def test_all_problems_are_said_at_once_by_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """R36: neither a wrong type nor a bad zone hides what else is wrong."""
     content = """\

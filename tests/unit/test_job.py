@@ -143,6 +143,9 @@ VARIABLES = [
     ({"a-b": 1, "a_b": 2, "c": 3}, {"INPUT_C": "3"}),
     ({"caf\u00e9": 1, "": 2, "a=b": 3}, {}),
     ({"price": "5$"}, {"INPUT_PRICE": "5$$"}),
+    ({"a": "x\0"}, {}),
+    ({"stra\u00dfe": 1}, {}),
+    ({"a-b": [1], "a_b": 2}, {"INPUT_A_B": "2"}),
 ]
 
 
@@ -173,6 +176,8 @@ BROKEN = [
     ("text as spec", {"spec": "x"}, r"spec\.jobTemplate\.spec: "),
     ("a number as pod", a_template({"spec": 7}), r"spec\.jobTemplate\.spec\.template\.spec: "),
     ("annotations of the pod", a_template({"metadata": {"annotations": 7}}), r"template\.metadata\.annotations: "),
+    ("a selector of its own", a_template(selector={"matchLabels": {"a": "b"}}), r"spec\.jobTemplate\.spec\.selector: "),
+    ("a manual selector", a_template(manualSelector=True), r"spec\.jobTemplate\.spec\.manualSelector: "),
     ("an object of containers", a_template({"spec": {"containers": {"a": {}}}}), r"spec\.containers: write a list"),
     ("a list of texts", a_template({"spec": {"initContainers": ["a"]}}), r"spec\.initContainers: write a list"),
     (
@@ -208,3 +213,12 @@ def test_a_template_that_can_not_be_rendered_is_known_beforehand(template: objec
 def test_an_empty_template_renders_and_the_api_server_refuses_it(template: object) -> None:
     assert template_problem(pin(template)) is None
     assert render(template)["kind"] == "Job"
+
+
+def test_a_template_can_not_lead_elsewhere() -> None:
+    """K-091: name, namespace, owners and finalizers of a Job are never the template's."""
+    elsewhere = {"name": "x", "namespace": "kube-system", "ownerReferences": [{"uid": "y"}], "finalizers": ["z/z"]}
+    metadata = render(a_template() | {"metadata": elsewhere})["metadata"]
+    assert (metadata["name"], metadata["namespace"]) == (an_admission().ref.name, "team")
+    assert [owner["uid"] for owner in metadata["ownerReferences"]] == ["record-2"]
+    assert set(metadata) == {"name", "namespace", "labels", "annotations", "ownerReferences"}

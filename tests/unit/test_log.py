@@ -95,6 +95,7 @@ VERDICTS = [
     ("R8 admitted", a_verdict(Decision.ADMITTED), {"admitted": 6, "last_schedule_time": at("11:00")}, (2, 4), None),
     ("R17 a span of misses", a_verdict(Decision.SKIPPED_MISFIRE, "11:00", "13:00", 3), {"skipped": 3}, (2,), 3),
     ("R12 an overlap", a_verdict(Decision.SKIPPED_OVERLAP), {"skipped": 1}, (2,), None),
+    ("R24 rejected", a_verdict(Decision.PREFLIGHT_REJECTED), {"skipped": 1}, (2,), None),
     ("R16 coalesced", a_verdict(Decision.COALESCED, "11:00", "12:00", 2), {"coalesced": 2}, (2,), 2),
 ]
 
@@ -108,7 +109,9 @@ def test_verdict_record(
     """P3: a record carries all that the next decision needs."""
     schedule = a_schedule(input={"a": "\u00e9"}, generation=4)
     snapshot = a_snapshot(schedule, head=a_record(3, open=(2,), totals=BEFORE, revision=7), runs=(a_run(2),))
-    spec = log.verdict_record(snapshot, schedule=schedule, verdict=verdict, message="why", template=TEMPLATE)
+    spec = log.verdict_record(
+        snapshot, schedule=schedule, verdict=verdict, message="why", template=TEMPLATE, input_json='{"a":"\u00e9"}'
+    )
     is_run = verdict.decision is Decision.ADMITTED
     assert (spec.sequence, spec.previous_uid, spec.format, spec.cause) == (4, "record-3", 1, Cause.SCHEDULED)
     assert (spec.generation, spec.spec_hash, spec.revision, spec.state) == (4, schedule.spec_hash, 7, State.ACTIVE)

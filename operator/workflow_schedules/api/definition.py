@@ -23,7 +23,10 @@ class WorkflowDefinitionSpec(Model):
     description: Annotated[str | None, Wire("For people.", max_length=1024)] = None
     job_template: Annotated[dict[str, Any], Wire("The Job to run, exactly as in CronJob. Not checked here.")]
     input_schema: Annotated[
-        dict[str, Any] | None, Wire("JSON Schema (2020-12) of the input, at most 64 KiB. Not checked here.")
+        dict[str, Any] | None,
+        Wire(
+            "JSON Schema (2020-12) of the input, at most 64 KiB: references only within, patterns as in RE2. Not checked here."
+        ),
     ] = None
     max_active_runs: Annotated[
         int | None, Wire("Unfinished scheduled runs of all its schedules at once.", minimum=1)

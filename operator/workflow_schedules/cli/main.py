@@ -22,7 +22,7 @@ from workflow_schedules.cli.preview import (
 )
 from workflow_schedules.cli.problems import Problem, ProblemsError
 from workflow_schedules.cli.simulate_verb import add_simulate
-from workflow_schedules.cli.validate import is_ours, problems_of
+from workflow_schedules.cli.validate import is_ours, problems_between, problems_of
 from workflow_schedules.scheduler.clock import SystemClock
 
 if TYPE_CHECKING:
@@ -163,6 +163,7 @@ def _zone(given: str | None) -> str:
 def _validate(options: argparse.Namespace) -> None:
     documents, problems = _read_all(options.filename)
     problems += [problem for document in documents for problem in problems_of(document)]
+    problems += problems_between(documents)
     if not documents and not problems:
         problems.append(Problem(error="empty_file", message=f"{', '.join(options.filename)}: no object in it"))
     if problems:

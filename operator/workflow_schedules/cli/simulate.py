@@ -239,7 +239,7 @@ def _surprises(trigger: Trigger, after: datetime, until: datetime) -> Iterator[s
 
 
 def _trigger(change: Change) -> Trigger:
-    verdict = accept(change.schedule)
+    verdict = accept(change.schedule, change.definition)
     if not isinstance(verdict, Accepted):
         raise _problem(verdict.message)
     return verdict.trigger

@@ -6,6 +6,7 @@ Says what admission and the operator would say, by their own schema and code, an
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +17,16 @@ from workflow_schedules.api.schema import object_schema
 from workflow_schedules.cli.problems import Problem, code_of
 from workflow_schedules.cli.structure import Flaw, flaws, unknown_field
 from workflow_schedules.cluster.wire import definition_of, schedule_of
-from workflow_schedules.core.acceptance import Refusal, refusals
+from workflow_schedules.core.acceptance import Refusal, accept, refusals
+from workflow_schedules.core.input_schema import SchemaProblem, read_schema
 from workflow_schedules.core.job import template_problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from workflow_schedules.api.common import Model
     from workflow_schedules.cli.documents import Document, FieldPath
+    from workflow_schedules.core.model import Definition, ObjectRef
 
 _SPECS: dict[str, type[Model]] = {
     names.KIND_SCHEDULE: WorkflowScheduleSpec,
@@ -64,6 +67,41 @@ def problems_of(document: Document) -> list[Problem]:
     if kind in _SPECS and isinstance(spec, dict):
         found += _spec_problems(document, kind, {key: value for key, value in spec.items() if value is not None})
     return sorted(found, key=lambda problem: int(problem.place.rpartition(":")[2]))
+
+
+def problems_between(documents: Iterable[Document]) -> list[Problem]:
+    """Return what is wrong with schedules beside the definitions that are in the same files: their input.
+
+    Objects with problems of their own are left out; a definition that is elsewhere is not asked.
+
+    Source: contract R24, R36.
+    """
+    fine = [document for document in documents if is_ours(document) and not problems_of(document)]
+    definitions: dict[ObjectRef, Definition] = {}
+    for document in fine:
+        if document.body["kind"] == names.KIND_DEFINITION:
+            definition = definition_of(_identified(document))
+            definitions[definition.ref] = definition
+    schedules = [document for document in fine if document.body["kind"] == names.KIND_SCHEDULE]
+    return [problem for document in schedules for problem in _input_problems(document, definitions)]
+
+
+def _input_problems(document: Document, definitions: Mapping[ObjectRef, Definition]) -> Iterator[Problem]:
+    schedule = schedule_of(_identified(document))
+    parent = schedule.spec.workflow_ref if schedule.spec else None
+    definition = definitions.get(replace(schedule.ref, name=parent.name)) if parent else None
+    verdict = accept(schedule, definition)
+    if isinstance(verdict, Refusal):
+        yield _problem(document, ("spec", *verdict.path), code_of(verdict.reason), verdict.message)
+
+
+def _identified(document: Document) -> dict[str, Any]:
+    """Return an object as if it had been created, with what only a server would say of it."""
+    body = document.body
+    given = {key: body["metadata"].get(key) for key in ("name", "namespace")}
+    given = {key: value for key, value in given.items() if isinstance(value, str)}
+    spec = {key: value for key, value in body["spec"].items() if value is not None}
+    return {"metadata": {**_UNSAID, **given}, "spec": spec}
 
 
 def _root_problems(document: Document, body: dict[str, Any]) -> Iterator[Problem]:
@@ -121,9 +159,16 @@ def _refusals(kind: str, spec: dict[str, Any]) -> list[Refusal]:
     body = {"metadata": _UNSAID, "spec": spec}
     if kind == names.KIND_SCHEDULE:
         return refusals(schedule_of(body))
-    template = definition_of(body).template if "jobTemplate" in spec else None
-    problem = template_problem(template) if template else None
-    return [Refusal(reason="InvalidSpec", message=problem, path=("jobTemplate",))] if problem else []
+    return list(_definition_refusals(definition_of(body)))
+
+
+def _definition_refusals(definition: Definition) -> Iterator[Refusal]:
+    template_says = template_problem(definition.template) if definition.template else None
+    if template_says is not None:
+        yield Refusal(reason="InvalidSpec", message=template_says, path=("jobTemplate",))
+    schema = read_schema(definition.input_schema) if definition.input_schema is not None else None
+    if isinstance(schema, SchemaProblem):
+        yield Refusal(reason="InvalidSpec", message=schema.message, path=("inputSchema", *schema.path))
 
 
 def _of_flaw(document: Document, flaw: Flaw) -> Problem:

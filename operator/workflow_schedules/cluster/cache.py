@@ -14,6 +14,7 @@ from workflow_schedules.api import names
 from workflow_schedules.cluster import wire
 from workflow_schedules.cluster.memory import RunMemory, ScheduleLog, is_final
 from workflow_schedules.cluster.places import Places
+from workflow_schedules.core.acceptance import template_of
 from workflow_schedules.core.model import Run, Snapshot
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Cache:
         self.logs: dict[str, ScheduleLog] = {}
         self.switched_off: set[str] = set()  # definitions whose switch was seen to go from true to false
         self.cancel_requests: dict[str, str] = {}  # by the UID of the record, whatever became of its schedule
+        self.template_refusals: dict[tuple[str, str], str] = {}  # by namespace and hash: see scheduler/dry_runs
         self._children: dict[ObjectRef, set[str]] = {}
         self._floors = {"schedules": 0, "definitions": 0}
         self._job_versions: dict[ObjectRef, int] = {}
@@ -118,6 +120,11 @@ class Cache:
         """Return the UIDs of the schedules that name a definition."""
         return set(self._children.get(definition, ()))
 
+    def parent_of(self, schedule: Schedule) -> Definition | None:
+        """Return the definition that a schedule names, if there is one."""
+        parent = _parent(schedule)
+        return self.definitions.get(parent) if parent else None
+
     def replace_all(
         self,
         schedules: tuple[Iterable[Mapping[str, Any]], str],
@@ -130,6 +137,7 @@ class Cache:
         self.logs.clear()
         self.places.clear()
         self.switched_off.clear()
+        self.template_refusals.clear()
         self._floors = {"schedules": 0, "definitions": 0}
         for body in definitions[0]:
             self.put_definition(body)
@@ -298,8 +306,7 @@ class Cache:
             answered_before: monotonic second; what was given up before it can't arrive any more.
         """
         schedule, log = self.schedules.get(uid), self.log(uid)
-        parent = _parent(schedule) if schedule else None
-        definition = self.definitions.get(parent) if parent else None
+        definition = self.parent_of(schedule) if schedule else None
         held = log.held or (schedule.status.candidates if schedule and schedule.status else ())
         self.count_places(uid, answered_before=answered_before)
         return Snapshot(
@@ -314,7 +321,12 @@ class Cache:
             writer=writer,
             since_acquired=since_acquired,
             capacity=self.places.free(uid, definition.uid if definition else None),
+            template_refusal=self._template_refusal(schedule, definition) if schedule else None,
         )
+
+    def _template_refusal(self, schedule: Schedule, definition: Definition | None) -> str | None:
+        template = template_of(schedule, definition) if self.template_refusals else None
+        return None if template is None else self.template_refusals.get((schedule.ref.namespace, template.hash))
 
     def _run(self, memory: RunMemory, answered_before: float) -> Run:
         return Run(

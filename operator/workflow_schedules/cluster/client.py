@@ -111,9 +111,9 @@ class Client:
 
     # jobs
 
-    async def create_job(self, namespace: str, body: Json | bytes) -> Json:
-        """Create a Job."""
-        return await self._create(JOBS, namespace, body)
+    async def create_job(self, namespace: str, body: Json | bytes, *, dry_run: bool = False) -> Json:
+        """Create a Job; with ``dry_run`` only ask whether the server would take it."""
+        return await self._create(JOBS, namespace, body, dry_run=dry_run)
 
     async def get_job(self, namespace: str, name: str) -> Json:
         """Read a Job."""
@@ -276,7 +276,7 @@ class Client:
                 raise error_of(answer.status, answer.headers, answer.body)
             return _parsed(answer)
         except (UnansweredError, asyncio.CancelledError):
-            if verb not in {"get", "list"} and resource is not LEASES:
+            if verb not in {"get", "list"} and resource is not LEASES and "dryRun" not in (query or {}):
                 self.last_unanswered_write_at = asyncio.get_running_loop().time()
             raise
 

@@ -17,7 +17,6 @@ from workflow_schedules.cluster.errors import (
 )
 from workflow_schedules.core.acceptance import template_of
 from workflow_schedules.core.job import job_manifest
-from workflow_schedules.core.log import totals_now
 from workflow_schedules.core.zones import UnknownTimeZoneError, load_zone
 
 if TYPE_CHECKING:
@@ -54,13 +53,13 @@ async def create_job(cluster: Cluster, run: Run, snapshot: Snapshot, fence: Fenc
     except RefusedError as error:
         if isinstance(error, ForbiddenError) and error.is_fence:
             raise
-        if _is_for_good(error):
+        if is_for_good(error):
             memory.refused = error.message
         else:
             note_failure(memory, error, cluster.now())
 
 
-def _is_for_good(error: RefusedError) -> bool:
+def is_for_good(error: RefusedError) -> bool:
     """Tell whether the API server will never take this Job: 400, 404, 422, and 403 that isn't quota (R24)."""
     if isinstance(error, ForbiddenError):
         return not (error.is_quota or error.is_terminating)
@@ -75,11 +74,12 @@ async def _manifest(cluster: Cluster, run: Run, snapshot: Snapshot, memory: RunM
         note_failure(memory, error, cluster.now())
         return None
     spec = snapshot.schedule.spec if snapshot.schedule else None
+    totals = run.record.spec.totals  # as when it was admitted, like its input: a recovery renders the same
     return job_manifest(
         run.record,
         template,
         zone=_zone(spec.time_zone if spec else "UTC"),
-        last_successful_at=totals_now(snapshot.head, snapshot.runs).last_successful_time,
+        last_successful_at=totals.last_successful_time if totals else None,
         writer=snapshot.writer,
     )
 

@@ -15,7 +15,7 @@ from workflow_schedules.api import names
 from workflow_schedules.api.definition import OnDisable, WorkflowDefinitionSpec, WorkflowDefinitionStatus
 from workflow_schedules.api.occurrence import ScheduleOccurrenceSpec, ScheduleOccurrenceStatus
 from workflow_schedules.api.schedule import WorkflowScheduleSpec, WorkflowScheduleStatus
-from workflow_schedules.core.identity import pin, spec_hash
+from workflow_schedules.core.identity import canonical, pin, spec_hash
 from workflow_schedules.core.model import Definition, Job, JobPhase, ObjectRef, Record, Schedule, Template
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+_MAX_DEPTH = 200  # what is nested deeper can't be hashed or checked; the API server takes ten thousand levels
 
 
 class NotARecordError(ValueError):
@@ -46,8 +47,9 @@ def schedule_of(body: Mapping[str, Any]) -> Schedule:
     """Read a WorkflowSchedule."""
     metadata = body["metadata"]
     raw = dict(body.get("spec") or {})
+    too_deep = _pop_too_deep(raw, "jobTemplate", "input")
     template = _template(raw.pop("jobTemplate", None))
-    spec, problem = _schedule_spec(raw)
+    spec, problem = _schedule_spec(raw) if too_deep is None else (None, too_deep)
     return Schedule(
         ref=ref_of(body),
         uid=metadata["uid"],
@@ -67,10 +69,11 @@ def definition_of(body: Mapping[str, Any]) -> Definition:
     """Read a WorkflowDefinition."""
     metadata = body["metadata"]
     raw = dict(body.get("spec") or {})
+    problem = _pop_too_deep(raw, "jobTemplate", "inputSchema")
     template = _template(raw.get("jobTemplate"))
-    spec, problem = None, None
+    spec = None
     try:
-        spec = WorkflowDefinitionSpec.model_validate(raw)
+        spec = WorkflowDefinitionSpec.model_validate(raw) if problem is None else None
     except ValidationError as error:
         problem = _problem(error)
     return Definition(
@@ -82,7 +85,7 @@ def definition_of(body: Mapping[str, Any]) -> Definition:
         template=template if problem is None else None,
         problem=problem,
         status=_definition_status(body.get("status")),
-        input_schema=spec.input_schema if spec else None,
+        input_schema=canonical(spec.input_schema) if spec and spec.input_schema is not None else None,
         max_active_runs=spec.max_active_runs if spec else None,
         on_disable=spec.on_disable if spec else OnDisable.DISABLE_SCHEDULES,
     )
@@ -169,6 +172,21 @@ def _controller_uid(metadata: Mapping[str, Any]) -> str:
         if owner.get("controller"):
             return str(owner.get("uid", ""))
     return ""
+
+
+def _pop_too_deep(raw: Json, *keys: str) -> str | None:
+    """Take out what is nested too deeply to be worked with; return the problem that this is, or None."""
+    found = [key for key in keys if _is_deeper(raw.get(key), _MAX_DEPTH)]
+    for key in found:
+        del raw[key]
+    return f"spec.{found[0]}: is nested deeper than {_MAX_DEPTH} levels; make it flatter" if found else None
+
+
+def _is_deeper(value: object, levels: int) -> bool:
+    if not isinstance(value, (dict, list)):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_is_deeper(each, levels - 1) for each in inner)
 
 
 def _template(job_template: object) -> Template | None:

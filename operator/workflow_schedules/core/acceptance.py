@@ -6,7 +6,6 @@ or the log may live here.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
@@ -14,7 +13,9 @@ from typing import TYPE_CHECKING
 
 from workflow_schedules.api.schedule import ConcurrencyPolicy, RepeatedTimePolicy, SkippedTimePolicy
 from workflow_schedules.core.due_times import check_zone, parse_cron
-from workflow_schedules.core.job import template_problem
+from workflow_schedules.core.input_schema import SchemaProblem, read_schema
+from workflow_schedules.core.job import left_out, template_problem
+from workflow_schedules.core.sample_input import input_problems, sample_size_problem, samples, schema_problem
 from workflow_schedules.core.triggers import Calendar, InvalidTriggerError, Trigger, parse_one_shot
 from workflow_schedules.core.zones import FIRST_SECOND, LAST_SECOND, to_seconds
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from workflow_schedules.api.schedule import WorkflowScheduleSpec
     from workflow_schedules.core.model import Definition, Schedule, Template
 
-MAX_INPUT_BYTES = 32 * 1024
 MAX_CRONS = 10
 MAX_EXCLUDED_DATES = 400
 MAX_JITTER_SECONDS = 86400
@@ -49,18 +49,47 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
-    """A spec that can be acted on, with its parsed trigger."""
+    """A spec that can be acted on, with its parsed trigger.
+
+    Attributes:
+        warnings: what may surprise about it; shown in the `Accepted` condition.
+    """
 
     spec: WorkflowScheduleSpec
     trigger: Trigger
+    warnings: tuple[str, ...] = ()
 
 
-def accept(schedule: Schedule) -> Accepted | Refusal:
-    """Judge the spec of a schedule; judged once for each spec that was read.
+def accept(schedule: Schedule, definition: Definition | None = None) -> Accepted | Refusal:
+    """Judge the spec of a schedule; judged once for each spec that was read, and each schema that it met.
 
-    Source: contract R36, section 2 (fields), conditions (`Accepted`).
+    Args:
+        schedule: what is judged.
+        definition: its parent, whose schema its input has to meet; None leaves that out, as for a missing one (R4).
+
+    Source: contract R24, R36, section 2 (fields), conditions (`Accepted`).
     """
-    return _judge(_Same(schedule))
+    same = _Same(schedule)
+    verdict = _judge(same)
+    if isinstance(verdict, Refusal) or verdict.spec.workflow_ref is None:
+        return verdict
+    if definition is None or definition.input_schema is None:
+        return verdict
+    return _judge_input(same, definition.input_schema) or verdict
+
+
+def definition_problem(definition: Definition) -> str | None:
+    """Return why a definition can't be used, or None.
+
+    Source: contract section 1 (`Accepted`), R24, R36.
+    """
+    if definition.problem is not None or definition.template is None:
+        return definition.problem or "spec.jobTemplate: missing"
+    problem = template_problem(definition.template)
+    if problem is not None or definition.input_schema is None:
+        return problem
+    schema = read_schema(definition.input_schema)
+    return schema.message if isinstance(schema, SchemaProblem) else None
 
 
 class _Same:
@@ -88,7 +117,21 @@ def _judge(same: _Same) -> Accepted | Refusal:
     if schedule.spec is None or found:
         message = "; ".join(refusal.message for refusal in found)
         return Refusal(reason=found[0].reason, message=message, path=found[0].path)
-    return Accepted(spec=schedule.spec, trigger=trigger_of(schedule.spec))
+    trigger = trigger_of(schedule.spec)
+    sampled = samples(schedule, trigger)
+    if problem := sample_size_problem(sampled):
+        return Refusal(reason="InvalidSpec", message=problem, path=("inputFrom",))
+    return Accepted(spec=schedule.spec, trigger=trigger, warnings=left_out(sampled[-1]) if sampled else ())
+
+
+@lru_cache(maxsize=16384)
+def _judge_input(same: _Same, schema_text: str) -> Refusal | None:
+    """Judge sample inputs by a schema; one that is no schema is its definition's problem, which holds the schedule."""
+    accepted, schema = _judge(same), read_schema(schema_text)
+    if isinstance(accepted, Refusal) or isinstance(schema, SchemaProblem):
+        return None
+    found = schema_problem(accepted.spec, schema, samples(same.schedule, accepted.trigger))
+    return None if found is None else Refusal(reason="InputRejected", message=found[0], path=found[1])
 
 
 def refusals(schedule: Schedule) -> list[Refusal]:
@@ -281,9 +324,5 @@ def _is_date(text: str) -> bool:
 
 
 def _input(spec: WorkflowScheduleSpec) -> Iterator[Refusal]:
-    if not spec.input:
-        return
-    size = len(json.dumps(spec.input, ensure_ascii=False, separators=(",", ":")).encode(errors="surrogatepass"))
-    if size > MAX_INPUT_BYTES:
-        message = f"spec.input: {size} bytes of JSON; write at most {MAX_INPUT_BYTES} (32 KiB)"
-        yield Refusal(reason="InvalidSpec", message=message, path=("input",))
+    for message, path in input_problems(spec):
+        yield Refusal(reason="InvalidSpec", message=message, path=path)

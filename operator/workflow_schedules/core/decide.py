@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 from workflow_schedules.api.occurrence import Decision
 from workflow_schedules.api.schedule import State
 from workflow_schedules.core import completion, log, pause
-from workflow_schedules.core.acceptance import Accepted, Refusal, accept, template_of
+from workflow_schedules.core.acceptance import Accepted, Refusal, accept, definition_problem, template_of
 from workflow_schedules.core.baselines import change_of_generation, definition_reason, first_watermark
 from workflow_schedules.core.capacity import capacity_exceeded
 from workflow_schedules.core.due_times import next_due_time
 from workflow_schedules.core.jitter import Jitter
-from workflow_schedules.core.job import template_problem
 from workflow_schedules.core.misfire import Judgement, Misfire, Verdict, judge_due
 from workflow_schedules.core.model import Append, LookAgain, Plan, ReadLog
 from workflow_schedules.core.overlap import Overlap, free_slots, freed_places
+from workflow_schedules.core.preflight import Rejection, preflight
 from workflow_schedules.core.runs import decide_runs
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def hold_reason(snapshot: Snapshot, accepted: Accepted) -> str | None:
     definition = snapshot.definition
     if definition is None:
         return "WorkflowNotFound"
-    if definition.template is None or template_problem(definition.template) is not None:
+    if definition_problem(definition) is not None:
         return "WorkflowInvalid"
     return None if definition.is_enabled else "WorkflowDisabled"
 
@@ -119,9 +119,9 @@ def _needs_log(snapshot: Snapshot, now: datetime) -> bool:
         or status.state is None
     ):
         return True
-    verdict = accept(schedule)
+    verdict = accept(schedule, snapshot.definition)
     if isinstance(verdict, Refusal):
-        return False
+        return status.state is not State.BLOCKED  # its definition's schema may have changed unseen
     state = state_of(snapshot, verdict, now=now)
     is_told = state is status.state or {state, status.state} == {State.ACTIVE, State.COMPLETE}
     if not is_told or pause.is_shown_wrong(snapshot, status, now=now):
@@ -136,7 +136,7 @@ def _next_from_status(snapshot: Snapshot, now: datetime) -> datetime | None:
     schedule = snapshot.schedule
     if schedule is None or schedule.status is None:
         return None
-    verdict = accept(schedule)
+    verdict = accept(schedule, snapshot.definition)
     consumed = schedule.status.consumed_through_time
     if isinstance(verdict, Refusal) or consumed is None:
         return None
@@ -153,7 +153,7 @@ def _decide_admission(snapshot: Snapshot, now: datetime) -> Plan:
         return Plan(step=LookAgain())
     if log.unread_runs(snapshot):
         return Plan(step=ReadLog())
-    verdict = accept(schedule)
+    verdict = accept(schedule, snapshot.definition)
     state = admission_state(snapshot, verdict, now=now)
     step = change_of_generation(snapshot, schedule, state, now)
     if step is not None:
@@ -219,16 +219,39 @@ def _decide_due(snapshot: Snapshot, schedule: Schedule, accepted: Accepted, now:
 
 
 def _append(snapshot: Snapshot, schedule: Schedule, verdict: Verdict, now: datetime, *, has_slot: bool) -> Append:
-    template = template_of(schedule, snapshot.definition) if verdict.decision is Decision.ADMITTED else None
+    if verdict.decision is Decision.ADMITTED:
+        return _admit(snapshot, schedule, verdict, now)
+    message = log.verdict_message(snapshot, verdict, now=now)
+    record = log.verdict_record(snapshot, schedule=schedule, verdict=verdict, message=message, template=None)
+    if has_slot and verdict.decision is Decision.SKIPPED_OVERLAP:  # so it was not this schedule's own runs
+        record = capacity_exceeded(record, snapshot)
+    return Append(spec=record)
+
+
+def _admit(snapshot: Snapshot, schedule: Schedule, verdict: Verdict, now: datetime) -> Append:
+    """Admit an instant with its real input, or consume it by a rejection (R24)."""
+    judged = preflight(snapshot, schedule, scheduled_time=verdict.last)
+    if isinstance(judged, Rejection):
+        rejected = replace(verdict, decision=Decision.PREFLIGHT_REJECTED)
+        return Append(
+            spec=log.verdict_record(
+                snapshot,
+                schedule=schedule,
+                verdict=rejected,
+                message=judged.message,
+                template=None,
+                reason=judged.reason,
+            )
+        )
+    template = template_of(schedule, snapshot.definition)
     record = log.verdict_record(
         snapshot,
         schedule=schedule,
         verdict=verdict,
         message=log.verdict_message(snapshot, verdict, now=now),
         template=template,
+        input_json=judged.input_json,
     )
-    if has_slot and verdict.decision is Decision.SKIPPED_OVERLAP:  # so it was not this schedule's own runs
-        record = capacity_exceeded(record, snapshot)
     return Append(spec=record, template=template)
 
 

@@ -47,9 +47,14 @@ def pin(job_template: object) -> Template:
 
     Source: contract R22.
     """
-    body = json.dumps(job_template, sort_keys=True, separators=(",", ":")).encode()
+    body = canonical(job_template).encode()
     return Template(hash=hashlib.sha256(body).hexdigest()[:32], body=body)
 
 
+def canonical(value: object) -> str:
+    """Return a value as canonical JSON text."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
 def _hash(value: object) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:32]
+    return hashlib.sha256(canonical(value).encode()).hexdigest()[:32]

@@ -11,6 +11,7 @@ from workflow_schedules.api import names
 from workflow_schedules.api.common import format_utc
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import datetime, tzinfo
 
     from workflow_schedules.core.model import Record, Template, Writer
@@ -86,6 +87,9 @@ def template_problem(template: Template) -> str | None:
     for path in _OBJECTS:
         if not isinstance(_found(body, path), dict | None):
             return f"spec.{'.'.join(('jobTemplate', *path))}: write an object, as in CronJob"
+    for key in ("selector", "manualSelector"):  # as in CronJob: a Job that selects the pods of others would adopt them
+        if _found(body, ("spec", key)):
+            return f"spec.jobTemplate.spec.{key}: is made by the Job controller; leave it out, as in CronJob"
     for key in ("initContainers", "containers"):
         if not _are_containers(_found(body, (*_POD, "spec", key)) or []):
             return f"spec.jobTemplate.spec.template.spec.{key}: write a list of containers, each with an env of named variables"
@@ -182,21 +186,48 @@ def input_variables(given: Manifest) -> dict[str, str]:
 
     Source: contract R23.
     """
-    found: dict[str, str] = {}
-    collided: set[str] = set()
+    variables: dict[str, str] = {}
+    for name, keys in _keys_by_variable(given).items():
+        text = _plain_text(given[keys[0]])
+        if name is not None and len(keys) == 1 and "\0" not in text:
+            variables[name] = text.replace("$", "$$")  # kubelet expands $(NAME); a doubled dollar is a plain one
+    return variables
+
+
+def left_out(given: Manifest) -> tuple[str, ...]:
+    """Return a warning for each scalar top-level input key that gets no variable of its own.
+
+    Source: contract R23.
+    """
+    return tuple(_left_out(given))
+
+
+def _left_out(given: Manifest) -> Iterator[str]:
+    for name, keys in _keys_by_variable(given).items():
+        listed = ", ".join(json.dumps(key, ensure_ascii=False) for key in keys)
+        if name is None:
+            yield f"spec.input: {listed}: no name of a variable can be made of it; read it from WORKFLOW_INPUT"
+        elif len(keys) > 1:
+            yield f"spec.input: {listed}: all would be {name}, so none is; read them from WORKFLOW_INPUT"
+        elif "\0" in _plain_text(given[keys[0]]):
+            yield f"spec.input: {listed}: no variable can hold U+0000; read it from WORKFLOW_INPUT"
+
+
+def _keys_by_variable(given: Manifest) -> dict[str | None, list[str]]:
+    """Return the scalar keys by the variable that each would be; None is for those that none can be made of."""
+    found: dict[str | None, list[str]] = {}
     for key, value in given.items():
-        name = variable_name(key)
-        if name is None or isinstance(value, (dict, list)) or value is None:
-            continue
-        if name in found:
-            collided.add(name)
-        text = value if isinstance(value, str) else json.dumps(value)
-        found[name] = text.replace("$", "$$")  # kubelet expands $(NAME); a doubled dollar is a plain one
-    return {name: value for name, value in found.items() if name not in collided}
+        if not isinstance(value, (dict, list)) and value is not None:
+            found.setdefault(variable_name(key), []).append(key)
+    return found
+
+
+def _plain_text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def variable_name(key: str) -> str | None:
     """Return the environment variable of an input key, or None where none can be made."""
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key)
-    snake = re.sub(r"[-. ]", "_", snake).upper()
-    return f"INPUT_{snake}" if re.fullmatch(r"[A-Z0-9_]+", snake) else None
+    snake = re.sub(r"[-. ]", "_", snake)
+    return f"INPUT_{snake.upper()}" if re.fullmatch(r"[A-Za-z0-9_]+", snake) else None

@@ -5,9 +5,9 @@ Each record carries everything the next decision needs (P3). When to append what
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
+from workflow_schedules.api.common import MAX_MESSAGE_LENGTH
 from workflow_schedules.api.occurrence import (
     Cause,
     Decision,
@@ -154,9 +154,25 @@ def baseline(
 
 
 def verdict_record(
-    snapshot: Snapshot, *, schedule: Schedule, verdict: Verdict, message: str, template: Template | None
+    snapshot: Snapshot,
+    *,
+    schedule: Schedule,
+    verdict: Verdict,
+    message: str,
+    template: Template | None,
+    reason: str | None = None,
+    input_json: str | None = None,
 ) -> ScheduleOccurrenceSpec:
     """Return the record of a verdict about due instants.
+
+    Args:
+        snapshot: what was decided on.
+        schedule: the snapshot's.
+        verdict: what was decided.
+        message: why, for people.
+        template: of a run, pinned by its hash.
+        reason: why, where the decision itself doesn't say it.
+        input_json: resolved input of a run.
 
     Source: contract R8, R16, R17, R22, R29.
     """
@@ -164,8 +180,8 @@ def verdict_record(
     totals = record.totals or Totals()
     update: dict[str, object] = {
         "scheduled_time": verdict.last,
-        "reason": str(verdict.decision),
-        "message": message,
+        "reason": reason or str(verdict.decision),
+        "message": message[:MAX_MESSAGE_LENGTH],
         "consumed_through_time": verdict.last,
         "waiting": (),
         "totals": with_verdict(totals, verdict),
@@ -175,7 +191,7 @@ def verdict_record(
     if verdict.decision is Decision.ADMITTED:
         update["open"] = (*record.open, next_number(snapshot.head))
         update["template_hash"] = template.hash if template else None
-        update["input_json"] = _input_json(schedule)
+        update["input_json"] = input_json
         update["replaces"] = replaced_by_next(snapshot)
         update |= _limits(schedule)
     return record.model_copy(update=update)
@@ -303,11 +319,6 @@ def _totals(snapshot: Snapshot, schedule: Schedule) -> Totals:
     if counted == totals.counted_failures:
         return totals
     return totals.model_copy(update={"counted_failures": counted})
-
-
-def _input_json(schedule: Schedule) -> str | None:
-    given = schedule.spec.input if schedule.spec else None
-    return None if given is None else json.dumps(given, ensure_ascii=False, separators=(",", ":"))
 
 
 def with_verdict(totals: Totals, verdict: Verdict) -> Totals:

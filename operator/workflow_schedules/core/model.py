@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workflow_schedules.api.definition import OnDisable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import datetime, timedelta
 
     from workflow_schedules.api.definition import WorkflowDefinitionStatus
@@ -48,7 +47,7 @@ class Definition:
 
     Attributes:
         problem: why the spec can't be used, or None.
-        input_schema: as written, or None.
+        input_schema: canonical JSON text, or None; whether it is a schema is input_schema's business.
         max_active_runs: over the scheduled runs of all its schedules; None is unlimited.
     """
 
@@ -60,7 +59,7 @@ class Definition:
     template: Template | None
     problem: str | None
     status: WorkflowDefinitionStatus | None
-    input_schema: Mapping[str, Any] | None = None
+    input_schema: str | None = None
     max_active_runs: int | None = None
     on_disable: OnDisable = OnDisable.DISABLE_SCHEDULES
 
@@ -221,6 +220,7 @@ class Snapshot:
         last_good_manual_at: when a manual run last completed, as far as known; newer than the last failure, it ends a
             pause by `pauseAfterFailures`.
         capacity: how many more runs may start now by the limits beyond this schedule (R28); None is unlimited.
+        template_refusal: what the API server said when it last refused a dry run of the template in force, or None.
     """
 
     uid: str
@@ -235,6 +235,7 @@ class Snapshot:
     since_acquired: timedelta
     last_good_manual_at: datetime | None = None
     capacity: int | None = None
+    template_refusal: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -219,7 +219,7 @@ class _World:
         schedule = snapshot.schedule
         if not self._by_repetition or self._repetition is not None or schedule is None or snapshot.head is None:
             return
-        verdict = accept(schedule)
+        verdict = accept(schedule, snapshot.definition)
         if isinstance(verdict, Accepted) and is_plain(schedule, snapshot.definition):
             self._repetition = Repetition(verdict.trigger)
 

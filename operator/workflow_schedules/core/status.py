@@ -15,18 +15,17 @@ from workflow_schedules.api.schedule import (
     WorkflowScheduleStatus,
 )
 from workflow_schedules.core import completion, log, pause
-from workflow_schedules.core.acceptance import Accepted, Refusal, accept
+from workflow_schedules.core.acceptance import Accepted, Refusal, accept, definition_problem
 from workflow_schedules.core.baselines import first_watermark
 from workflow_schedules.core.decide import hold_reason, state_of
 from workflow_schedules.core.due_times import due_times
 from workflow_schedules.core.ending import run_problem
-from workflow_schedules.core.job import template_problem
 from workflow_schedules.core.zones import LAST_SECOND, to_utc
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from workflow_schedules.core.model import Definition, Schedule, Snapshot
+    from workflow_schedules.core.model import Schedule, Snapshot
 
 _MAX_ACTIVE = 50
 _MAX_RECENT = 10
@@ -53,7 +52,7 @@ def project(
 
     Source: contract section 2 (`status`), R29; performance (late and merged).
     """
-    verdict = accept(schedule)
+    verdict = accept(schedule, snapshot.definition)
     state = state_of(snapshot, verdict, now=now)
     totals = log.totals_now(snapshot.head, snapshot.runs)
     active = [run.record.ref.name for run in log.open_runs(snapshot.runs)]
@@ -151,7 +150,7 @@ _Row = tuple[str, bool, str, str]
 def _accepted(verdict: Accepted | Refusal) -> _Row:
     if isinstance(verdict, Refusal):
         return ("Accepted", False, verdict.reason, verdict.message)
-    return ("Accepted", True, "Valid", "")
+    return ("Accepted", True, "Valid", "; ".join(verdict.warnings))
 
 
 def _ready(snapshot: Snapshot, verdict: Accepted | Refusal, state: State) -> _Row:
@@ -176,6 +175,8 @@ def _runs_healthy(snapshot: Snapshot, now: datetime) -> _Row:
         if (problem := run_problem(run, now)) is not None:
             reason, message = problem
             return ("RunsHealthy", False, reason, f"{run.record.ref.name}: {message}")
+    if snapshot.template_refusal is not None:
+        return ("RunsHealthy", False, "TemplateRejected", snapshot.template_refusal)
     return ("RunsHealthy", True, "Healthy", "")
 
 
@@ -204,14 +205,8 @@ def _parent_enabled(snapshot: Snapshot, verdict: Accepted | Refusal) -> _Row:
         case "WorkflowDisabled":
             return ("ParentEnabled", False, reason, f"WorkflowDefinition {name} has enabled: false; enable it")
         case _:
-            problem = _definition_problem(snapshot.definition)
+            problem = definition_problem(snapshot.definition) if snapshot.definition else None
             return ("ParentEnabled", False, reason, f"WorkflowDefinition {name} can't be used: {problem}")
-
-
-def _definition_problem(definition: Definition | None) -> str | None:
-    if definition is None or definition.template is None:
-        return definition.problem if definition else None
-    return template_problem(definition.template)
 
 
 def _complete(snapshot: Snapshot, verdict: Accepted | Refusal, state: State) -> _Row:

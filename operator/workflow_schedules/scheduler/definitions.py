@@ -6,9 +6,10 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from workflow_schedules.api.common import Condition, ConditionStatus, set_condition
+from workflow_schedules.api.common import MAX_CONDITION_MESSAGE_LENGTH, Condition, ConditionStatus, set_condition
 from workflow_schedules.api.definition import WorkflowDefinitionStatus
 from workflow_schedules.cluster.errors import ClusterError, ForbiddenError, NotFoundError
+from workflow_schedules.core.acceptance import definition_problem
 from workflow_schedules.scheduler.switch_off import SwitchOff
 
 if TYPE_CHECKING:
@@ -74,20 +75,20 @@ class DefinitionStatuses:
     def _status(self, definition: Definition, counts: tuple[int, int, int]) -> WorkflowDefinitionStatus:
         schedules, enabled, active = counts
         before = definition.status or WorkflowDefinitionStatus()
-        is_valid = definition.problem is None
+        problem = definition_problem(definition)
         conditions = before.conditions
         for kind in ("Accepted", "Ready"):
             new = Condition(
                 type=kind,
-                status=ConditionStatus.TRUE if is_valid else ConditionStatus.FALSE,
-                reason="Valid" if is_valid else "InvalidSpec",
-                message=definition.problem or "",
+                status=ConditionStatus.FALSE if problem else ConditionStatus.TRUE,
+                reason="InvalidSpec" if problem else "Valid",
+                message=(problem or "")[:MAX_CONDITION_MESSAGE_LENGTH],
                 observed_generation=definition.generation,
             )
             conditions = set_condition(conditions, new, self._cluster.now())
         return WorkflowDefinitionStatus(
             observed_generation=definition.generation,
-            enabled=definition.is_enabled if is_valid else before.enabled,
+            enabled=definition.is_enabled if definition.problem is None else before.enabled,
             schedules=schedules,
             enabled_schedules=enabled,
             active_runs=active,

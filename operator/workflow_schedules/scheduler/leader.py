@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from workflow_schedules.cluster.errors import ClusterError
 from workflow_schedules.cluster.fence import LostLeaseError
 from workflow_schedules.scheduler.definitions import DefinitionStatuses
+from workflow_schedules.scheduler.dry_runs import DryRuns
 from workflow_schedules.scheduler.loop import Loop
 from workflow_schedules.scheduler.recovery import FenceProof, prove_fence, take_over
 
@@ -58,7 +59,8 @@ class Leader:
         self._has_jobs = has_jobs
         self._watch_requests = watch_requests
         self._drain_seconds = drain_seconds
-        self._loop = Loop(cluster=cluster, wakeups=wakeups, workers=workers)
+        self._dry_runs = DryRuns(cluster)
+        self._loop = Loop(cluster=cluster, wakeups=wakeups, workers=workers, on_seen=self._dry_runs.note)
         self._definitions = DefinitionStatuses(cluster, wake=wakeups.wake)
         self.is_leading = False
         self.fence_problem: str | None = None
@@ -72,11 +74,13 @@ class Leader:
         if not await self._take_over(fence, stop):
             return
         self.is_leading = True
+        self._dry_runs.forget()
         helpers = [
             asyncio.ensure_future(_for_ever(helper))
             for helper in (
                 lambda: self._prove_fence(fence),
                 lambda: self._definitions.run(fence),
+                lambda: self._dry_runs.run(fence),
                 self._sweep.run,
                 self._watch_requests,
             )

@@ -15,6 +15,8 @@ from workflow_schedules.scheduler.projection import Projections
 from workflow_schedules.scheduler.reconcile import observe, reconcile
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
     from workflow_schedules.scheduler.wakeups import WakeUps
@@ -29,8 +31,11 @@ FAULT_PAUSE = timedelta(seconds=30)
 class Loop:
     """Reconciles what is due while this process leads."""
 
-    def __init__(self, *, cluster: Cluster, wakeups: WakeUps, workers: int = WORKERS) -> None:
+    def __init__(
+        self, *, cluster: Cluster, wakeups: WakeUps, on_seen: Callable[[str], None], workers: int = WORKERS
+    ) -> None:
         self._cluster = cluster
+        self._on_seen = on_seen
         self._wakeups = wakeups
         self._projections = Projections(cluster, is_busy=self._has_backlog)
         self._workers = workers
@@ -79,6 +84,7 @@ class Loop:
     async def _reconcile(self, uid: str, fence: Fence, slots: asyncio.Semaphore) -> None:
         try:
             at = await reconcile(uid, cluster=self._cluster, projections=self._projections, fence=fence)
+            self._on_seen(uid)
         except LostLeaseError:
             raise
         except Exception:

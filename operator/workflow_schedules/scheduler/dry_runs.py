@@ -1,0 +1,202 @@
+"""Ask the API server, once for each template and namespace, whether it would take the Job: before the first run is due.
+
+In the background and slowly, never on the path of a run: what is not known yet is admitted. What is refused for good is
+known to every decision from then on (preflight), and asked again, so that a mended webhook or policy lets runs start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from workflow_schedules.cluster.errors import AlreadyExistsError, ClusterError, ForbiddenError, RefusedError
+from workflow_schedules.cluster.runs import is_for_good
+from workflow_schedules.core.acceptance import Accepted, accept, definition_problem, template_of
+from workflow_schedules.core.job import job_manifest
+from workflow_schedules.core.preflight import sample_record
+from workflow_schedules.core.zones import load_zone
+
+if TYPE_CHECKING:
+    from workflow_schedules.cluster.cluster import Cluster
+    from workflow_schedules.cluster.fence import Fence
+    from workflow_schedules.core.model import Definition, Schedule, Template
+
+log = logging.getLogger(__name__)
+
+PAUSE_SECONDS = 1.0  # between two questions
+REFUSED_AGAIN_SECONDS = 600.0
+UNANSWERED_AGAIN_SECONDS = 30.0
+_NO_DRY_RUN = "does not support dry run"  # of a webhook with side effects: nothing was judged
+_KEPT = 20_000
+
+Key: TypeAlias = tuple[str, str]
+Generations: TypeAlias = tuple[int, int]
+
+
+@dataclass(slots=True)
+class _Asked:
+    """What is known of one template in one namespace.
+
+    Attributes:
+        seen: generations of schedule and definition, by the schedule's UID, that were seen with it.
+        again_at: monotonic second of the next question; None for never.
+    """
+
+    uid: str
+    seen: dict[str, Generations] = field(default_factory=dict)
+    again_at: float | None = None
+
+
+class DryRuns:
+    """Asks about templates, newest first."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        """Create it inside the running event loop."""
+        self._cluster = cluster
+        self._asked: dict[Key, _Asked] = {}
+        self._waiting: dict[Key, None] = {}
+        self._is_wanted = asyncio.Event()
+
+    def forget(self) -> None:
+        """Begin anew, as a new leader does."""
+        self._asked.clear()
+        self._waiting.clear()
+
+    def note(self, uid: str) -> None:
+        """Learn that a schedule was looked at: its template is asked about unless it was.
+
+        Source: contract R24.
+        """
+        found = self._template(uid)
+        if found is None:
+            return
+        schedule, definition, template = found
+        key = (schedule.ref.namespace, template.hash)
+        asked = self._asked.get(key)
+        if asked is None:
+            if len(self._asked) >= _KEPT:
+                self.forget()  # most are of templates that were edited since
+            asked = self._asked[key] = _Asked(uid=uid)
+            self._want(key)
+        generations = (schedule.generation, definition.generation if definition else 0)
+        if key in self._cluster.cache.template_refusals and asked.seen.get(uid, generations) != generations:
+            self._want(key)
+        asked.seen[uid] = generations
+
+    async def run(self, fence: Fence) -> None:
+        """Ask one after the other until cancelled.
+
+        Raises:
+            LostLeaseError: this epoch may not ask any more.
+        """
+        while True:
+            self._is_wanted.clear()
+            self._want_again()
+            if not self._waiting:
+                await self._wait()
+                continue
+            key, _ = self._waiting.popitem()
+            await self._ask(key, fence)
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    def _want(self, key: Key) -> None:
+        self._waiting[key] = None
+        self._is_wanted.set()
+
+    def _want_again(self) -> None:
+        now = self._cluster.monotonic()
+        for key, asked in self._asked.items():
+            if asked.again_at is not None and asked.again_at <= now:
+                asked.again_at = None
+                self._waiting[key] = None
+
+    async def _wait(self) -> None:
+        times = [asked.again_at for asked in self._asked.values() if asked.again_at is not None]
+        seconds = max(min(times) - self._cluster.monotonic(), 0.0) if times else None
+        try:
+            async with asyncio.timeout(seconds):
+                await self._is_wanted.wait()
+        except TimeoutError:
+            pass
+
+    async def _ask(self, key: Key, fence: Fence) -> None:
+        found = self._user_of(key)
+        if found is None:
+            self._forget(key)
+            return
+        schedule, _, template = found
+        fence.check()
+        try:
+            await self._try(schedule, template, fence)
+        except ClusterError as error:
+            self._learn(key, error)
+        else:
+            self._cluster.cache.template_refusals.pop(key, None)
+
+    async def _try(self, schedule: Schedule, template: Template, fence: Fence) -> None:
+        now = self._cluster.now()
+        manifest = job_manifest(
+            sample_record(schedule, scheduled_time=now),
+            template,
+            zone=load_zone(schedule.spec.time_zone if schedule.spec else "UTC"),
+            last_successful_at=now,
+            writer=fence.writer,
+        )
+        await self._cluster.client.create_job(schedule.ref.namespace, manifest, dry_run=True)
+
+    def _learn(self, key: Key, error: ClusterError) -> None:
+        refusals, asked = self._cluster.cache.template_refusals, self._asked[key]
+        if _is_no_objection(error):
+            refusals.pop(key, None)
+            return
+        if not _is_verdict(error):
+            asked.again_at = self._cluster.monotonic() + max(UNANSWERED_AGAIN_SECONDS, error.retry_after_seconds)
+            return
+        asked.again_at = self._cluster.monotonic() + REFUSED_AGAIN_SECONDS
+        if refusals.get(key) != error.message:
+            refusals[key] = error.message
+            log.warning(
+                "the API server would refuse the Jobs of a template", extra={"namespace": key[0], "hash": key[1]}
+            )
+
+    def _user_of(self, key: Key) -> tuple[Schedule, Definition | None, Template] | None:
+        """Return a schedule that still has this template in force; None when no one needs the answer any more."""
+        asked = self._asked[key]
+        for uid in (asked.uid, *asked.seen):
+            found = self._template(uid)
+            if found is not None and (found[0].ref.namespace, found[2].hash) == key:
+                return found
+        return None
+
+    def _forget(self, key: Key) -> None:
+        del self._asked[key]
+        self._cluster.cache.template_refusals.pop(key, None)
+
+    def _template(self, uid: str) -> tuple[Schedule, Definition | None, Template] | None:
+        """Return an accepted schedule with its parent and the template in force."""
+        schedule = self._cluster.cache.schedules.get(uid)
+        if schedule is None or schedule.is_deleting:
+            return None
+        definition = self._cluster.cache.parent_of(schedule)
+        if definition is not None and definition_problem(definition) is not None:
+            return None
+        template = template_of(schedule, definition)
+        if template is None or not isinstance(accept(schedule, definition), Accepted):
+            return None
+        return schedule, definition, template
+
+
+def _is_no_objection(error: ClusterError) -> bool:
+    """Tell whether the template itself was not refused: quotas and names come last, and may be free when a run is due."""
+    if isinstance(error, AlreadyExistsError) or _NO_DRY_RUN in error.message:
+        return True
+    return isinstance(error, ForbiddenError) and error.is_quota
+
+
+def _is_verdict(error: ClusterError) -> bool:
+    """Tell whether the server has judged: not where it was busy, or the Lease fence lags."""
+    if isinstance(error, ForbiddenError) and error.is_fence:
+        return False
+    return isinstance(error, RefusedError) and is_for_good(error)
