@@ -57,7 +57,7 @@ class Operator:
             sweep=sweep,
             note_epoch=self._elector.note_epoch,
             has_jobs=lambda: self.feed.has_jobs,
-            watch_requests=self._watch_requests,
+            watch_cancels=self._watch_cancels,
             drain_seconds=settings.drain_seconds,
             workers=settings.workers,
         )
@@ -101,7 +101,7 @@ class Operator:
             slim=self.feed.slim_job,
         )
 
-    async def _watch_requests(self) -> None:
+    async def _watch_cancels(self) -> None:
         """See the cancel annotations of scheduled runs while leading.
 
         No request per run, and nothing is kept but what is asked: the field selector narrows the watch to unfinished runs, of
@@ -112,10 +112,10 @@ class Operator:
             self._client,
             OCCURRENCES,
             field_selector=UNFINISHED,
-            on_list=self.feed.requests,
-            on_event=self.feed.request,
+            on_list=self.feed.cancels,
+            on_event=self.feed.cancel,
             on_error=_say_error,
-            slim=self.feed.slim_request,
+            slim=self.feed.slim_cancel,
         )
 
 

@@ -237,7 +237,7 @@ class Cache:
 
     # what people ask of a run
 
-    def put_request(self, body: Mapping[str, Any]) -> str | None:
+    def put_cancel(self, body: Mapping[str, Any]) -> str | None:
         """Take in what the annotations of a record ask for; return the schedule's UID when that is news."""
         metadata = body["metadata"]
         asked = (metadata.get("annotations") or {}).get(names.ANNOTATION_CANCEL)
@@ -249,14 +249,14 @@ class Cache:
             self.cancel_requests[metadata["uid"]] = asked
         return (metadata.get("labels") or {}).get(names.LABEL_SCHEDULE_UID)
 
-    def remove_request(self, body: Mapping[str, Any]) -> None:
+    def remove_cancel(self, body: Mapping[str, Any]) -> None:
         """Forget what was asked of a run that has ended, or whose record is gone."""
         self.cancel_requests.pop(body["metadata"]["uid"], None)
 
-    def replace_requests(self, records: Iterable[Mapping[str, Any]]) -> set[str]:
+    def replace_cancels(self, records: Iterable[Mapping[str, Any]]) -> set[str]:
         """Take in the records of all unfinished runs; return the UIDs of the schedules of which something is asked."""
         self.cancel_requests.clear()
-        woken = {self.put_request(body) for body in records}
+        woken = {self.put_cancel(body) for body in records}
         return {uid for uid in woken if uid is not None}
 
     # what decisions are made on

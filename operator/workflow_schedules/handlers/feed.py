@@ -61,16 +61,16 @@ class Feed:
         else:
             self._wakeups.wake_all(self._cache.put_definition(body))
 
-    def request(self, kind: str, body: Body) -> None:
+    def cancel(self, kind: str, body: Body) -> None:
         """Take in the record of an unfinished run, of which something may be asked; ``DELETED``: it has ended."""
         if kind == "DELETED":
-            self._cache.remove_request(body)
-        elif (uid := self._cache.put_request(body)) is not None:
+            self._cache.remove_cancel(body)
+        elif (uid := self._cache.put_cancel(body)) is not None:
             self._wakeups.wake(uid)
 
-    def requests(self, listed: list[Body], _resource_version: str) -> None:
+    def cancels(self, listed: list[Body], _resource_version: str) -> None:
         """Take in the records of all unfinished runs."""
-        self._wakeups.wake_all(self._cache.replace_requests(listed))
+        self._wakeups.wake_all(self._cache.replace_cancels(listed))
 
     def job(self, kind: str, body: Body) -> None:
         """Take in a Job."""
@@ -86,7 +86,7 @@ class Feed:
         self.has_jobs = True
 
     @staticmethod
-    def slim_request(body: Body) -> Body:
+    def slim_cancel(body: Body) -> Body:
         """Keep of a listed record what may ask for something."""
         return {"metadata": body["metadata"]}
 

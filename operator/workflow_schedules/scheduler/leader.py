@@ -48,7 +48,7 @@ class Leader:
         sweep: Sweep,
         note_epoch: Callable[[int], None],
         has_jobs: Callable[[], bool],
-        watch_requests: Callable[[], Awaitable[None]],
+        watch_cancels: Callable[[], Awaitable[None]],
         drain_seconds: float,
         workers: int,
     ) -> None:
@@ -57,7 +57,7 @@ class Leader:
         self._sweep = sweep
         self._note_epoch = note_epoch
         self._has_jobs = has_jobs
-        self._watch_requests = watch_requests
+        self._watch_cancels = watch_cancels
         self._drain_seconds = drain_seconds
         self._dry_runs = DryRuns(cluster)
         self._loop = Loop(cluster=cluster, wakeups=wakeups, workers=workers, on_seen=self._dry_runs.note)
@@ -82,7 +82,7 @@ class Leader:
                 lambda: self._definitions.run(fence),
                 lambda: self._dry_runs.run(fence),
                 self._sweep.run,
-                self._watch_requests,
+                self._watch_cancels,
             )
         ]
         try:

@@ -89,7 +89,7 @@ def _remember_run(cluster: Cluster, body: wire.Json, writer: Writer) -> int:
     uid = record.spec.schedule_ref.uid
     if uid:
         cluster.cache.remember_run(uid, record)
-        cluster.cache.put_request(body)  # before anything of it is started
+        cluster.cache.put_cancel(body)  # before anything of it is started
     is_others = record.spec.lease == writer.lease and record.spec.writer != writer.identity
     return (record.spec.fencing_epoch or 0) if is_others else 0
 
