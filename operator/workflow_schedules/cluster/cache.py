@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workflow_schedules.cluster import wire
 from workflow_schedules.cluster.memory import ScheduleLog, is_final
-from workflow_schedules.core.model import Run, Snapshot
+from workflow_schedules.cluster.request_store import RequestStore, key_of
+from workflow_schedules.core.decide_requests import Queue
+from workflow_schedules.core.model import ObjectRef, Run, Snapshot
+from workflow_schedules.core.requests import is_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import timedelta
 
     from workflow_schedules.cluster.memory import RunMemory
-    from workflow_schedules.core.model import Definition, Job, ObjectRef, Record, Schedule, Writer
+    from workflow_schedules.core.model import Definition, Job, Record, Schedule, Writer
 
 
 class SeenJob(NamedTuple):
@@ -37,6 +40,8 @@ class Cache:
         self.definitions: dict[ObjectRef, Definition] = {}
         self.jobs: dict[ObjectRef, Job] = {}
         self.logs: dict[str, ScheduleLog] = {}
+        self.requests = RequestStore()
+        self._named: dict[ObjectRef, str] = {}
         self._children: dict[ObjectRef, set[str]] = {}
         self._floors = {"schedules": 0, "definitions": 0}
         self._job_versions: dict[ObjectRef, int] = {}
@@ -54,9 +59,10 @@ class Cache:
         if known is not None:
             self._unlink(known)
         self.schedules[uid] = schedule
+        self._named[schedule.ref] = uid
         if (parent := _parent(schedule)) is not None:
             self._children.setdefault(parent, set()).add(uid)
-        is_news = known is None or (known.generation, known.is_deleting) != (schedule.generation, schedule.is_deleting)
+        is_news = known is None or _heeded(known) != _heeded(schedule)
         return uid if is_news else None
 
     def refresh_schedule(self, body: Mapping[str, Any]) -> None:
@@ -70,6 +76,8 @@ class Cache:
         if known is None:
             return None
         self._unlink(known)
+        if self._named.get(known.ref) == uid:
+            del self._named[known.ref]
         return uid
 
     def put_definition(self, body: Mapping[str, Any]) -> set[str]:
@@ -108,6 +116,7 @@ class Cache:
     ) -> None:
         """Drop everything about schedules, definitions and logs for a consistent re-read (P9); never merged."""
         self.schedules.clear()
+        self._named.clear()
         self.definitions.clear()
         self._children.clear()
         self.logs.clear()
@@ -142,7 +151,10 @@ class Cache:
     # what machines write
 
     def put_job(self, body: Mapping[str, Any]) -> str | None:
-        """Take in a Job; return the schedule's UID when something changed that an outcome may depend on."""
+        """Take in a Job; return whom to wake when something changed that an outcome may depend on.
+
+        That is the schedule's UID, or the key of the request whose run it is.
+        """
         return self._put_job(SeenJob(wire.job_of(body), wire.version_of(body)))
 
     def remove_job(self, body: Mapping[str, Any]) -> str | None:
@@ -188,7 +200,10 @@ class Cache:
             self._drop_job(job.ref)
         else:
             self.jobs[job.ref], self._job_versions[job.ref] = job, seen.version
-        return None if known == job else job.schedule_uid
+        if known == job:
+            return None
+        request = self.requests.of_job(job)
+        return job.schedule_uid if request is None else key_of(request)
 
     def _drop_job(self, ref: ObjectRef) -> None:
         self.jobs.pop(ref, None)
@@ -196,6 +211,8 @@ class Cache:
 
     def _is_awaited(self, job: Job) -> bool:
         """Tell whether the outcome of a Job's run is still to be recorded."""
+        if (request := self.requests.of_job(job)) is not None:
+            return not is_final(request)
         log = self.logs.get(job.schedule_uid)
         runs = log.runs.values() if log else ()
         return any(run.record.uid == job.owner_uid and not is_final(run.record) for run in runs)
@@ -209,9 +226,28 @@ class Cache:
     def update_run(self, uid: str, record: Record) -> None:
         """Take in a newer status of a run; once it is final, a Job that is gone is needed no more."""
         self.log(uid).update(record)
-        job = self.jobs.get(record.ref)
+        self._drop_unawaited(record.ref)
+
+    def run_memory(self, uid: str, record: Record) -> RunMemory | None:
+        """Return what this process lived through with a run: of the schedule's log, or a request's."""
+        return self.requests.memory(record.ref) if is_request(record) else self.log(uid).runs.get(record.number)
+
+    def put_request(self, record: Record) -> bool:
+        """Take in a request; tell whether that was news."""
+        is_news = self.requests.put(record)
+        self._drop_unawaited(record.ref)
+        return is_news
+
+    def remove_request(self, ref: ObjectRef, uid: str | None = None) -> Record | None:
+        """Forget and return a request that is gone."""
+        gone = self.requests.remove(ref, uid)
+        self._drop_unawaited(ref)
+        return gone
+
+    def _drop_unawaited(self, ref: ObjectRef) -> None:
+        job = self.jobs.get(ref)
         if job is not None and job.is_gone and not self._is_awaited(job):
-            self._drop_job(job.ref)
+            self._drop_job(ref)
 
     def forget_log(self, uid: str) -> None:
         """Forget the log of a schedule that is gone and whose runs have all ended."""
@@ -240,7 +276,32 @@ class Cache:
             contradiction=log.contradiction,
             writer=writer,
             since_acquired=since_acquired,
+            requested=self.requests.requested(uid),
+            blocked_by=log.blocked_by,
+            waits_for=self.jobs.get(log.waits_for) if log.waits_for else None,
         )
+
+    def queue(self, key: str, *, writer: Writer, since_acquired: timedelta, answered_before: float) -> Queue:
+        """Return the unfinished requests of a key, and everything known of the schedule that they name."""
+        namespace, _, name = key.partition("/")
+        ref = ObjectRef(namespace=namespace, name=name)
+        uid = self._named.get(ref)
+        runs = tuple(self._run(memory, answered_before) for memory in self.requests.unfinished(key))
+        if uid is None:
+            snapshot = _without_schedule(writer, since_acquired)
+        else:
+            snapshot = self.snapshot(uid, writer=writer, since_acquired=since_acquired, answered_before=answered_before)
+        return Queue(ref=ref, snapshot=snapshot, runs=runs)
+
+    def uids_in(self, namespace: str) -> list[str]:
+        """Return the UIDs of the schedules of a namespace."""
+        return [uid for ref, uid in self._named.items() if ref.namespace == namespace]
+
+    def key_of_schedule(self, uid: str) -> str | None:
+        """Return the key of a schedule's requests, where it has unfinished ones."""
+        schedule = self.schedules.get(uid)
+        key = str(schedule.ref) if schedule else ""
+        return key if self.requests.has_unfinished(key) else None
 
     def _run(self, memory: RunMemory, answered_before: float) -> Run:
         return Run(
@@ -265,6 +326,26 @@ def _parent(schedule: Schedule) -> ObjectRef | None:
     if schedule.spec is None or schedule.spec.workflow_ref is None:
         return None
     return replace(schedule.ref, name=schedule.spec.workflow_ref.name)
+
+
+def _heeded(schedule: Schedule) -> tuple[int, bool, str | None]:
+    """Return what of a schedule a decision depends on; its annotations change no generation."""
+    return schedule.generation, schedule.is_deleting, schedule.unblock
+
+
+def _without_schedule(writer: Writer, since_acquired: timedelta) -> Snapshot:
+    return Snapshot(
+        uid="",
+        schedule=None,
+        definition=None,
+        is_log_read=False,
+        head=None,
+        runs=(),
+        held=(),
+        contradiction=None,
+        writer=writer,
+        since_acquired=since_acquired,
+    )
 
 
 def _is_recent(given_up_at: float | None, answered_before: float) -> bool:

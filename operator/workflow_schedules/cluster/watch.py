@@ -40,7 +40,7 @@ class Callbacks:
     slim: Callable[[Json], Any] | None
 
 
-async def watch(
+async def watch(  # noqa: PLR0913 - one keyword per thing a watch can be told
     client: Client,
     resource: Resource,
     *,
@@ -49,6 +49,7 @@ async def watch(
     on_error: Callable[[ClusterError], None] = lambda _error: None,
     slim: Callable[[Json], Any] | None = None,
     label_selector: str | None = None,
+    field_selector: str | None = None,
     stall_seconds: float = STALL_SECONDS,
 ) -> None:
     """List and watch until cancelled; no error of the API server ends it.
@@ -65,10 +66,12 @@ async def watch(
         on_error: see ``Callbacks``.
         slim: see ``Callbacks``.
         label_selector: which objects; one that stops matching is told as ``DELETED``.
+        field_selector: the same by fields that the kind makes selectable.
         stall_seconds: longest silence of a connection before it is given up.
     """
     callbacks = Callbacks(on_list=on_list, on_event=on_event, on_error=on_error, slim=slim)
-    await _Watch(client, resource, callbacks, label_selector or "", stall_seconds).run()
+    selectors = {"labelSelector": label_selector or "", "fieldSelector": field_selector or ""}
+    await _Watch(client, resource, callbacks, selectors, stall_seconds).run()
 
 
 class _Watch:
@@ -79,13 +82,13 @@ class _Watch:
         client: Client,
         resource: Resource,
         callbacks: Callbacks,
-        label_selector: str,
+        selectors: dict[str, str],
         stall_seconds: float,
     ) -> None:
         self._client = client
         self._resource = resource
         self._callbacks = callbacks
-        self._label_selector = label_selector
+        self._selectors = {name: selector for name, selector in selectors.items() if selector}
         self._stall_seconds = stall_seconds
         self._resource_version = ""
         self._is_trusted = True
@@ -122,7 +125,12 @@ class _Watch:
         items: list[Any] = []
         resource_version = ""
         slim = self._callbacks.slim
-        async with aclosing(self._client.pages(self._resource, label_selector=self._label_selector)) as pages:
+        listed = self._client.pages(
+            self._resource,
+            label_selector=self._selectors.get("labelSelector"),
+            field_selector=self._selectors.get("fieldSelector"),
+        )
+        async with aclosing(listed) as pages:
             async for page in pages:
                 items.extend(map(slim, page.items) if slim else page.items)
                 resource_version = page.resource_version
@@ -138,9 +146,8 @@ class _Watch:
             "resourceVersion": self._resource_version,
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(timeout_seconds),
+            **self._selectors,
         }
-        if self._label_selector:
-            query["labelSelector"] = self._label_selector
         started_at = asyncio.get_running_loop().time()
         async with aclosing(
             self._client.watch_lines(self._resource, query=query, idle_timeout_seconds=self._stall_seconds)

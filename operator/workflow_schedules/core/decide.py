@@ -19,7 +19,9 @@ from workflow_schedules.core.job import template_problem
 from workflow_schedules.core.misfire import Judgement, Misfire, Verdict, all_due, judge_due
 from workflow_schedules.core.model import Append, LookAgain, Plan, ReadLog, Step
 from workflow_schedules.core.overlap import Overlap, free_slots
+from workflow_schedules.core.requests import has_news
 from workflow_schedules.core.runs import decide_runs
+from workflow_schedules.core.unblock import decide_blocked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,7 +51,8 @@ def decide(snapshot: Snapshot, *, now: datetime) -> Plan:
     runs = decide_runs(snapshot, now=now)
     if runs.step is not None:
         return runs
-    admission = _decide_admission(snapshot, now)
+    is_blocked = snapshot.contradiction is not None
+    admission = _decide_blocked(snapshot, now) if is_blocked else _decide_admission(snapshot, now)
     return Plan(
         step=admission.step,
         next_wake_at=_earliest((runs.next_wake_at, admission.next_wake_at)),
@@ -128,6 +131,7 @@ def _needs_log(snapshot: Snapshot, now: datetime) -> bool:
         or status.candidates
         or status.active_count
         or status.state is None
+        or has_news(snapshot.requested, status)
     ):
         return True
     verdict = accept(schedule)
@@ -153,9 +157,16 @@ def _next_from_status(snapshot: Snapshot) -> datetime | None:
     return next_due_time(verdict.trigger, after=consumed)
 
 
+def _decide_blocked(snapshot: Snapshot, now: datetime) -> Plan:
+    schedule = snapshot.schedule
+    if schedule is None or schedule.is_deleting:
+        return Plan()
+    return decide_blocked(snapshot, schedule, state=admission_state(snapshot, accept(schedule)), now=now)
+
+
 def _decide_admission(snapshot: Snapshot, now: datetime) -> Plan:
     schedule = snapshot.schedule
-    if schedule is None or schedule.is_deleting or snapshot.contradiction is not None:
+    if schedule is None or schedule.is_deleting:
         return Plan()
     if _is_behind_log(snapshot):
         return Plan(step=LookAgain())

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from workflow_schedules.api.definition import WorkflowDefinitionStatus
     from workflow_schedules.api.occurrence import ScheduleOccurrenceSpec, ScheduleOccurrenceStatus
-    from workflow_schedules.api.schedule import WorkflowScheduleSpec, WorkflowScheduleStatus
+    from workflow_schedules.api.schedule import RecentOccurrence, State, WorkflowScheduleSpec, WorkflowScheduleStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -75,6 +75,7 @@ class Schedule:
         template: the inline Job template, or None with a `workflowRef`.
         problem: why the spec doesn't parse, naming field, value and what would do.
         status: as stored; None when never written or unreadable.
+        unblock: the record that a person sets aside by annotation, or None (R31).
     """
 
     ref: ObjectRef
@@ -88,11 +89,15 @@ class Schedule:
     template: Template | None
     problem: str | None
     status: WorkflowScheduleStatus | None
+    unblock: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """A ScheduleOccurrence of the log: immutable spec, latest known status."""
+    """A ScheduleOccurrence: immutable spec, latest known status.
+
+    Of a request, what its status says it was resolved to stands in `spec`, as it does in a record of the log.
+    """
 
     ref: ObjectRef
     uid: str
@@ -171,6 +176,19 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Requested:
+    """What became of the runs of one schedule that people asked for (R27).
+
+    Attributes:
+        recent: those with an outcome, newest first.
+    """
+
+    last_successful_time: datetime | None = None
+    last_failure_time: datetime | None = None
+    recent: tuple[RecentOccurrence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Writer:
     """Who writes: stamped on every record, Job and status (R33).
 
@@ -199,6 +217,9 @@ class Snapshot:
         held: instants that were retained when last decided, from memory or the stored status.
         contradiction: why the log can't be trusted, naming the record; the schedule is Blocked then (R31).
         since_acquired: time since this epoch was acquired.
+        requested: runs that people asked for; they are in no log.
+        blocked_by: name of the record that the contradiction is about; what `unblock` has to name.
+        waits_for: the Job of what is to be set aside, which must end first; None when there is none.
     """
 
     uid: str
@@ -211,6 +232,9 @@ class Snapshot:
     contradiction: str | None
     writer: Writer
     since_acquired: timedelta
+    requested: Requested = Requested()
+    blocked_by: str | None = None
+    waits_for: Job | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,7 +282,20 @@ class WriteOutcome:
     confirm_absence: bool = False
 
 
-Step = ReadLog | LookAgain | Append | Claim | CreateJob | WriteOutcome
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unblock:
+    """Set the record that blocks aside: list what there is, close what it decided, and begin anew behind it (R31).
+
+    Attributes:
+        record: its name, as a person wrote it.
+        state: of the schedule from then on.
+    """
+
+    record: str
+    state: State
+
+
+Step = ReadLog | LookAgain | Append | Claim | CreateJob | WriteOutcome | Unblock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
