@@ -358,7 +358,7 @@ def test_records_are_immutable_for_everyone(ask: Kubectl, namespace: str, lease:
 def test_labels_and_owners_of_records_are_the_operators(ask: Kubectl, namespace: str, lease: Lease) -> None:
     target = f"scheduleoccurrence/{stored_record(ask, lease, namespace)}"
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "x"}
-    for change in ({"labels": {"x": "y"}}, {"labels": None}, {"ownerReferences": [owner]}):
+    for change in ({"labels": {"x": "y"}}, {"labels": None}, {"ownerReferences": [owner]}, {"finalizers": ["x/y"]}):
         check(patch(ask, target, namespace, {"metadata": change}), ("written by the operator only",))
     check(patch(ask, target, namespace, {"metadata": {"annotations": {"x": "y"}}}), ())
 
@@ -437,6 +437,15 @@ REQUESTS = [
     ),
     Case("a decision", {"scheduleRef": {"name": "s"}, "cause": "Manual", "decision": "Admitted"}, ("remove the rest",)),
     Case("a UID", {"scheduleRef": {"name": "s", "uid": "u"}, "cause": "Manual"}, ("remove the rest",)),
+    Case("own input", {"scheduleRef": {"name": "s"}, "cause": "Manual", "input": {"a": [1, None]}}),
+    Case("a list as input", {"scheduleRef": {"name": "s"}, "cause": "Manual", "input": [1]}, ("spec.input", "object")),
+    Case(
+        "a resolved input",
+        {"scheduleRef": {"name": "s"}, "cause": "Manual", "inputJSON": "{}"},
+        ("scheduledTime and input only", "remove the rest"),
+    ),
+    Case("a template", {"scheduleRef": {"name": "s"}, "cause": "Manual", "templateHash": "x"}, ("remove the rest",)),
+    Case("an epoch", {"scheduleRef": {"name": "s"}, "cause": "Manual", "fencingEpoch": 7}, ("remove the rest",)),
     Case("no schedule", {"cause": "Manual"}, ("spec.scheduleRef", "Required")),
     Case("unknown cause", {"scheduleRef": {"name": "s"}, "cause": "Why"}, ("spec.cause", "Why", '"Manual"')),
 ]
@@ -447,6 +456,38 @@ def test_requests_are_small(ask: Kubectl, namespace: str, case: Case) -> None:
     """R27."""
     body = an_object(names.KIND_OCCURRENCE, "request", case.spec, namespace=namespace)
     check(dry_create(ask, body), case.want)
+
+
+@pytest.mark.parametrize(
+    ("name", "want"),
+    [("a" * 63, ()), ("a" * 64, ("becomes the name of a Job", "at most 63")), ("a.b", ("becomes the name of a Job",))],
+    ids=["63", "64", "a dot"],
+)
+def test_the_name_of_a_request_is_one_for_a_job(ask: Kubectl, namespace: str, name: str, want: tuple[str, ...]) -> None:
+    """R27."""
+    body = an_object(
+        names.KIND_OCCURRENCE, name, {"scheduleRef": {"name": "s"}, "cause": "Manual"}, namespace=namespace
+    )
+    check(dry_create(ask, body), want)
+
+
+def test_the_operator_resolves_requests_and_nobody_else(ask: Kubectl, namespace: str, lease: Lease) -> None:
+    """R27, R30, P14: in status, fenced; the spec stays what was asked for, and the asker may take it back."""
+    body = an_object(names.KIND_OCCURRENCE, "asked", {"scheduleRef": {"name": "s"}, "cause": "Manual"})
+    check(ask("create", "-n", namespace, "-f", "-", input=json.dumps(body)), ())
+    target, stamp = "scheduleoccurrence/asked", {"fencingEpoch": lease.epoch, "writer": lease.holder}
+    change = {"status": stamp | {"scheduleUID": "u", "revision": 1, "templateHash": "x", "inputJSON": "{}"}}
+    check(patch(ask, target, namespace, change, "--subresource=status"), ("is written by the operator only",))
+    stale = {"status": change["status"] | {"fencingEpoch": lease.epoch - 1}}
+    check(patch(ask, target, namespace, stale, "--subresource=status", *OPERATOR), ("workflow-schedules-fence",))
+    check(patch(ask, target, namespace, change, "--subresource=status", *OPERATOR), ())
+    check(patch(ask, target, namespace, {"spec": {"input": {"a": 1}}}), ("immutable",))
+    check(dry_create(ask, a_job(lease, namespace, name="asked"), *OPERATOR), ())
+    check(ask("delete", "-n", namespace, target, "--dry-run=server"), ())
+
+
+def test_a_record_has_no_input_of_its_own(ask: Kubectl, namespace: str, lease: Lease) -> None:
+    check(dry_create(ask, a_record(lease, namespace, input={}), *OPERATOR), ("spec.input: Forbidden", "inputJSON"))
 
 
 def test_names_of_the_log_are_reserved(ask: Kubectl, namespace: str, lease: Lease) -> None:

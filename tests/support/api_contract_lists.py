@@ -115,6 +115,18 @@ async def a_watch_tells_a_lost_label_as_a_deletion(world: World) -> None:
 
 
 @contract
+async def a_watch_selects_by_fields(world: World) -> None:
+    """As the watch of requests does: what doesn't match is not among what it tells."""
+    first = await world.client.create_occurrence(world.namespace, world.record(1))
+    other = await world.client.create_occurrence(world.namespace, world.record(2, decision="SkippedOverlap"))
+    await world.client.create_occurrence(world.namespace, world.record(3))
+    await world.client.delete_occurrence(world.namespace, a_name(2), uid=other["metadata"]["uid"])
+    events = await world.watched(OCCURRENCES, version(first), count=2, fieldSelector="spec.decision!=Admitted")
+
+    assert [(kind, body["metadata"]["name"]) for kind, body in events] == [("ADDED", a_name(2)), ("DELETED", a_name(2))]
+
+
+@contract
 async def a_watch_from_a_forgotten_version_is_gone(world: World) -> None:
     await world.client.create_occurrence(world.namespace, world.record(1))
     world.forget_history()

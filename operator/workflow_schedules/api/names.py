@@ -30,6 +30,7 @@ ANNOTATION_WRITER = f"{GROUP}/writer"
 ANNOTATION_LEASE = f"{GROUP}/lease"
 ANNOTATION_CANCEL = f"{GROUP}/cancel"
 ANNOTATION_INPUT = f"{GROUP}/input"
+ANNOTATION_UNBLOCK = f"{GROUP}/unblock"
 CRONJOB_TIMESTAMP_ANNOTATION = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 
 RESERVED_NAME_PATTERN = r"-[0-9a-f]{8}-[0-9]{9}$"
@@ -67,6 +68,11 @@ def record_name(schedule_name: str, uid: str, sequence: int) -> str:
     if not 0 <= sequence <= SEQUENCE_MAX:
         raise ValueError(f"sequence {sequence} of {schedule_name!r}: want 0 to {SEQUENCE_MAX}")
     return f"{record_prefix(schedule_name, uid)}{sequence:09d}"
+
+
+def is_record_name_of(name: str, uid: str) -> bool:
+    """Tell whether a name is one of the log of the schedule with this UID, as far as that can be seen without its name."""
+    return name[-19:-9] == f"-{_hash8(uid)}-" and name[-9:].isdecimal()
 
 
 def label_value(name: str) -> str:

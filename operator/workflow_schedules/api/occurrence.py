@@ -89,7 +89,9 @@ class ScheduleOccurrenceSpec(Model):
     format: Annotated[int, Wire("Version of the record's meaning.", minimum=1, maximum=1000)] = 1
     previous_uid: Annotated[str | None, Wire("UID of the record before.", max_length=64)] = None
     cause: Annotated[Cause, Wire("Scheduled (a record of the log), Manual or Backfill (requests).")]
-    scheduled_time: Annotated[UtcTime | None, Wire("Nominal instant.")] = None
+    scheduled_time: Annotated[
+        UtcTime | None, Wire("Nominal instant; of a Backfill one of the schedule's past ones.")
+    ] = None
     input: Annotated[
         dict[str, Any] | None, Wire("Requests only: input in place of the schedule's, a JSON object of at most 32 KiB.")
     ] = None

@@ -16,7 +16,7 @@ from workflow_schedules.cluster.watch import watch
 from workflow_schedules.handlers.feed import Feed
 from workflow_schedules.scheduler.leader import Leader
 from workflow_schedules.scheduler.leadership import Elector
-from workflow_schedules.scheduler.recovery import UNFINISHED
+from workflow_schedules.scheduler.recovery import REQUESTS, UNFINISHED
 from workflow_schedules.scheduler.sweep import Sweep
 from workflow_schedules.scheduler.wakeups import WakeUps
 
@@ -56,7 +56,7 @@ class Operator:
             wakeups=wakeups,
             sweep=sweep,
             note_epoch=self._elector.note_epoch,
-            has_jobs=lambda: self.feed.has_jobs,
+            has_jobs=lambda: self.feed.has_jobs and self.feed.has_requests,
             watch_cancels=self._watch_cancels,
             drain_seconds=settings.drain_seconds,
             workers=settings.workers,
@@ -67,6 +67,8 @@ class Operator:
         """Return why it knows too little to take over, or can't write where it leads; None when it is ready."""
         if not self.feed.has_jobs:
             return "the Jobs have not been listed yet"
+        if not self.feed.has_requests:
+            return "the requests have not been listed yet"
         return self._leader.fence_problem if self.is_leading else None
 
     @property
@@ -82,13 +84,14 @@ class Operator:
         async with (
             asyncio.TaskGroup() as tasks
         ):  # a watch that ends by a fault of ours ends the process: it would be blind
-            jobs = tasks.create_task(self._watch_jobs())
+            watches = [tasks.create_task(self._watch_jobs()), tasks.create_task(self._watch_requests())]
             await self._elector.run(
                 lambda fence: self._leader.lead(fence, stop=stop),
                 stop=stop,
                 may_release=self._cluster.is_everything_answered,
             )
-            jobs.cancel()
+            for each in watches:
+                each.cancel()
 
     async def _watch_jobs(self) -> None:
         await watch(
@@ -99,6 +102,18 @@ class Operator:
             on_event=self.feed.job,
             on_error=_say_error,
             slim=self.feed.slim_job,
+        )
+
+    async def _watch_requests(self) -> None:
+        """See what people ask for: runs now, and backfills."""
+        await watch(
+            self._client,
+            OCCURRENCES,
+            field_selector=REQUESTS,
+            on_list=self.feed.requests,
+            on_event=self.feed.request,
+            on_error=_say_error,
+            slim=self.feed.slim_request,
         )
 
     async def _watch_cancels(self) -> None:

@@ -16,7 +16,11 @@ from workflow_schedules.api import names
 from workflow_schedules.api.occurrence import Decision
 from workflow_schedules.api.schedule import DeletionPolicy
 from workflow_schedules.cluster import wire
-from workflow_schedules.cluster.backoff import BACKOFF_FIRST_SECONDS, FENCE_LAG_TRIES, pause_seconds
+from workflow_schedules.cluster.backoff import (
+    BACKOFF_FIRST_SECONDS,
+    FENCE_LAG_TRIES,
+    pause_seconds,
+)
 from workflow_schedules.cluster.cluster import CLOCK_TOLERANCE
 from workflow_schedules.cluster.errors import (
     AlreadyExistsError,
@@ -29,6 +33,7 @@ from workflow_schedules.cluster.errors import (
 from workflow_schedules.cluster.history import read_log
 from workflow_schedules.cluster.removal import delete_job, read_pods
 from workflow_schedules.cluster.runs import create_job, read_job
+from workflow_schedules.cluster.unblock import begin_anew, prepare
 from workflow_schedules.core.job import labels
 from workflow_schedules.core.model import (
     Append,
@@ -38,6 +43,7 @@ from workflow_schedules.core.model import (
     LookAgain,
     ReadLog,
     ReadPods,
+    Unblock,
     WriteOutcome,
 )
 from workflow_schedules.core.runs import REQUEST_LIFE
@@ -45,7 +51,7 @@ from workflow_schedules.core.runs import REQUEST_LIFE
 if TYPE_CHECKING:
     from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
-    from workflow_schedules.cluster.memory import ScheduleLog
+    from workflow_schedules.cluster.memory import RunMemory
     from workflow_schedules.core.model import Definition, Run, RunStep, Schedule, Snapshot, Step
 
 log = logging.getLogger(__name__)
@@ -125,6 +131,8 @@ async def _carry_out(cluster: Cluster, step: Step, snapshot: Snapshot, fence: Fe
             return await _look_again(cluster, snapshot)
         case Append():
             return await _append(cluster, step, snapshot, fence)
+        case Unblock():
+            return await _unblock(cluster, step, snapshot, fence)
         case _:
             await _carry_out_for_run(cluster, step, snapshot, fence)
     return 0.0
@@ -165,6 +173,25 @@ async def _reread_definition(cluster: Cluster, definition: Definition) -> None:
         cluster.cache.remove_definition(ref, definition.uid)
 
 
+async def _unblock(cluster: Cluster, step: Unblock, snapshot: Snapshot, fence: Fence) -> float:
+    """Close what is set aside, and append the Baseline that the log begins anew with (R31)."""
+    if snapshot.schedule is None:
+        return 0.0
+    found = await prepare(cluster, step, snapshot, snapshot.schedule, fence=fence)
+    if found is None:
+        return 0.0
+    if (found.spec.generation or 0) < (found.known_generation or 0):
+        return await _look_again(cluster, snapshot)
+    fence.check()
+    memory = cluster.cache.log(snapshot.uid)
+    before = memory.head
+    wait_seconds = await _append(cluster, Append(spec=found.spec), snapshot, fence)
+    if memory.head is not None and memory.head is not before and memory.head.number == found.spec.sequence:
+        begin_anew(memory, found, memory.head)
+        return wait_seconds
+    return max(wait_seconds, BACKOFF_FIRST_SECONDS)  # somebody knew more
+
+
 async def _append(cluster: Cluster, step: Append, snapshot: Snapshot, fence: Fence) -> float:
     schedule = snapshot.schedule
     if schedule is None:
@@ -190,9 +217,10 @@ async def _append(cluster: Cluster, step: Append, snapshot: Snapshot, fence: Fen
     record = wire.record_of(answer)
     memory.add(record)
     if missing := [key for key, value in body["spec"].items() if answer["spec"].get(key) != value]:
-        memory.contradiction = (
+        memory.block(
+            record.ref.name,
             f"record {record.ref.name} came back without spec.{', '.join(missing)} as sent: "
-            "the installed CRD is older than this operator; apply the CRDs of its version"
+            "the installed CRD is older than this operator; apply the CRDs of its version",
         )
     log.info(
         "decided",
@@ -258,23 +286,24 @@ async def _write_outcome(cluster: Cluster, step: WriteOutcome, snapshot: Snapsho
 async def _patch_run(cluster: Cluster, run: Run, snapshot: Snapshot, status: dict[str, Any]) -> None:
     memory = cluster.cache.log(snapshot.uid)
     try:
-        cluster.cache.update_run(snapshot.uid, wire.record_of(await _patched(cluster, run, memory, status)))
+        known = memory.runs.get(run.record.number)
+        cluster.cache.update_run(snapshot.uid, wire.record_of(await patch_status(cluster, run, known, status)))
     except NotFoundError:
-        memory.contradiction = f"record {run.record.ref.name} is gone although its run was unfinished"
+        memory.block(run.record.ref.name, f"record {run.record.ref.name} is gone although its run was unfinished")
         memory.runs.pop(run.record.number, None)  # there is nothing left to write to
     except wire.NotARecordError as error:
-        memory.contradiction = str(error)
+        memory.block(run.record.ref.name, str(error))
         memory.runs.pop(run.record.number, None)
 
 
-async def _patched(cluster: Cluster, run: Run, memory: ScheduleLog, status: dict[str, Any]) -> dict[str, Any]:
+async def patch_status(cluster: Cluster, run: Run, known: RunMemory | None, status: dict[str, Any]) -> dict[str, Any]:
     """Patch a record's status; where that is not answered, or somebody was faster, return what is there now."""
     ref, client = run.record.ref, cluster.client
     patch = {"metadata": {"resourceVersion": run.record.resource_version}, "status": status}
     try:
         return await client.patch_occurrence_status(ref.namespace, ref.name, patch)
     except (ConflictError, UnansweredError) as error:
-        if isinstance(error, UnansweredError) and (known := memory.runs.get(run.record.number)) is not None:
+        if isinstance(error, UnansweredError) and known is not None:
             known.outcome_given_up_at = cluster.monotonic()
         found = await client.get_occurrence(ref.namespace, ref.name)
         if found["metadata"]["resourceVersion"] == run.record.resource_version:

@@ -14,14 +14,17 @@ from workflow_schedules.api import names
 from workflow_schedules.cluster import wire
 from workflow_schedules.cluster.memory import RunMemory, ScheduleLog, is_final
 from workflow_schedules.cluster.places import Places
+from workflow_schedules.cluster.request_store import RequestStore, key_of
 from workflow_schedules.core.acceptance import template_of
-from workflow_schedules.core.model import Run, Snapshot
+from workflow_schedules.core.decide_requests import Queue
+from workflow_schedules.core.model import ObjectRef, Run, Snapshot
+from workflow_schedules.core.requests import is_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import timedelta
 
-    from workflow_schedules.core.model import Definition, Job, ObjectRef, Record, Schedule, Writer
+    from workflow_schedules.core.model import Definition, Job, Record, Schedule, Writer
 
 
 class SeenJob(NamedTuple):
@@ -44,6 +47,8 @@ class Cache:
         self.switched_off: set[str] = set()  # definitions whose switch was seen to go from true to false
         self.cancel_requests: dict[str, str] = {}  # by the UID of the record, whatever became of its schedule
         self.template_refusals: dict[tuple[str, str], str] = {}  # by namespace and hash: see scheduler/dry_runs
+        self.requests = RequestStore()
+        self._named: dict[ObjectRef, str] = {}
         self._children: dict[ObjectRef, set[str]] = {}
         self._floors = {"schedules": 0, "definitions": 0}
         self._job_versions: dict[ObjectRef, int] = {}
@@ -61,9 +66,10 @@ class Cache:
         if known is not None:
             self._unlink(known)
         self.schedules[uid] = schedule
+        self._named[schedule.ref] = uid
         if (parent := _parent(schedule)) is not None:
             self._children.setdefault(parent, set()).add(uid)
-        is_news = known is None or (known.generation, known.is_deleting) != (schedule.generation, schedule.is_deleting)
+        is_news = known is None or _heeded(known) != _heeded(schedule)
         return uid if is_news else None
 
     def refresh_schedule(self, body: Mapping[str, Any]) -> None:
@@ -77,6 +83,8 @@ class Cache:
         if known is None:
             return None
         self._unlink(known)
+        if self._named.get(known.ref) == uid:
+            del self._named[known.ref]
         return uid
 
     def put_definition(self, body: Mapping[str, Any]) -> set[str]:
@@ -132,6 +140,7 @@ class Cache:
     ) -> None:
         """Drop everything about schedules, definitions and logs for a consistent re-read (P9); never merged."""
         self.schedules.clear()
+        self._named.clear()
         self.definitions.clear()
         self._children.clear()
         self.logs.clear()
@@ -169,7 +178,10 @@ class Cache:
     # what machines write
 
     def put_job(self, body: Mapping[str, Any]) -> str | None:
-        """Take in a Job; return the schedule's UID when something changed that an outcome may depend on."""
+        """Take in a Job; return whom to wake when something changed that an outcome may depend on.
+
+        That is the schedule's UID, or the key of the request whose run it is.
+        """
         return self._put_job(SeenJob(wire.job_of(body), wire.version_of(body)))
 
     def remove_job(self, body: Mapping[str, Any]) -> str | None:
@@ -218,7 +230,10 @@ class Cache:
             self._forget_gone(job)
         else:
             self.jobs[job.ref], self._job_versions[job.ref] = job, seen.version
-        return None if known == job else job.schedule_uid
+        if known == job:
+            return None
+        request = self.requests.of_job(job)
+        return job.schedule_uid if request is None else key_of(request)
 
     def _forget_gone(self, job: Job) -> None:
         """Drop a Job that is gone; what remains to be known of it is that it is (R14)."""
@@ -229,6 +244,8 @@ class Cache:
 
     def _is_awaited(self, job: Job) -> bool:
         """Tell whether the outcome of a Job's run is still to be recorded."""
+        if (request := self.requests.of_job(job)) is not None:
+            return not is_final(request)
         return any(run.record.uid == job.owner_uid and not is_final(run.record) for run in self._runs_of(job))
 
     def _runs_of(self, job: Job) -> Iterable[RunMemory]:
@@ -288,7 +305,26 @@ class Cache:
     def update_run(self, uid: str, record: Record) -> None:
         """Take in a newer status of a run; once it is final, a Job that is gone is needed no more."""
         self.log(uid).update(record)
-        job = self.jobs.get(record.ref)
+        self._drop_unawaited(record.ref)
+
+    def run_memory(self, uid: str, record: Record) -> RunMemory | None:
+        """Return what this process lived through with a run: of the schedule's log, or a request's."""
+        return self.requests.memory(record.ref) if is_request(record) else self.log(uid).runs.get(record.number)
+
+    def put_request(self, record: Record) -> bool:
+        """Take in a request; tell whether that was news."""
+        is_news = self.requests.put(record)
+        self._drop_unawaited(record.ref)
+        return is_news
+
+    def remove_request(self, ref: ObjectRef, uid: str | None = None) -> Record | None:
+        """Forget and return a request that is gone."""
+        gone = self.requests.remove(ref, uid)
+        self._drop_unawaited(ref)
+        return gone
+
+    def _drop_unawaited(self, ref: ObjectRef) -> None:
+        job = self.jobs.get(ref)
         if job is not None and job.is_gone and not self._is_awaited(job):
             self._forget_gone(job)
 
@@ -320,13 +356,39 @@ class Cache:
             contradiction=log.contradiction,
             writer=writer,
             since_acquired=since_acquired,
+            last_good_manual_at=self.requests.requested(uid).last_good_manual_time,
             capacity=self.places.free(uid, definition.uid if definition else None),
             template_refusal=self._template_refusal(schedule, definition) if schedule else None,
+            requested=self.requests.requested(uid),
+            blocked_by=log.blocked_by,
+            waits_for=self.jobs.get(log.waits_for) if log.waits_for else None,
         )
 
     def _template_refusal(self, schedule: Schedule, definition: Definition | None) -> str | None:
         template = template_of(schedule, definition) if self.template_refusals else None
         return None if template is None else self.template_refusals.get((schedule.ref.namespace, template.hash))
+
+    def queue(self, key: str, *, writer: Writer, since_acquired: timedelta, answered_before: float) -> Queue:
+        """Return the unfinished requests of a key, and everything known of the schedule that they name."""
+        namespace, _, name = key.partition("/")
+        ref = ObjectRef(namespace=namespace, name=name)
+        uid = self._named.get(ref)
+        runs = tuple(self._run(memory, answered_before) for memory in self.requests.unfinished(key))
+        if uid is None:
+            snapshot = _without_schedule(writer, since_acquired)
+        else:
+            snapshot = self.snapshot(uid, writer=writer, since_acquired=since_acquired, answered_before=answered_before)
+        return Queue(ref=ref, snapshot=snapshot, runs=runs)
+
+    def uids_in(self, namespace: str) -> list[str]:
+        """Return the UIDs of the schedules of a namespace."""
+        return [uid for ref, uid in self._named.items() if ref.namespace == namespace]
+
+    def key_of_schedule(self, uid: str) -> str | None:
+        """Return the key of a schedule's requests, where it has unfinished ones."""
+        schedule = self.schedules.get(uid)
+        key = str(schedule.ref) if schedule else ""
+        return key if self.requests.has_unfinished(key) else None
 
     def _run(self, memory: RunMemory, answered_before: float) -> Run:
         return Run(
@@ -362,6 +424,26 @@ def _is_switched_off(before: Definition | None, now: Definition) -> bool:
     if before is None or before.uid != now.uid or now.problem is not None:
         return False
     return before.is_enabled and not now.is_enabled
+
+
+def _heeded(schedule: Schedule) -> tuple[int, bool, str | None]:
+    """Return what of a schedule a decision depends on; its annotations change no generation."""
+    return schedule.generation, schedule.is_deleting, schedule.unblock
+
+
+def _without_schedule(writer: Writer, since_acquired: timedelta) -> Snapshot:
+    return Snapshot(
+        uid="",
+        schedule=None,
+        definition=None,
+        is_log_read=False,
+        head=None,
+        runs=(),
+        held=(),
+        contradiction=None,
+        writer=writer,
+        since_acquired=since_acquired,
+    )
 
 
 def _is_recent(given_up_at: float | None, answered_before: float) -> bool:

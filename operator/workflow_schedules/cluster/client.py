@@ -181,7 +181,12 @@ class Client:
     # lists and watches of any kind in the table
 
     async def list_all(
-        self, resource: Resource, *, namespace: str | None = None, label_selector: str | None = None
+        self,
+        resource: Resource,
+        *,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
     ) -> tuple[list[Json], str]:
         """List everything at one instant, starting again if a continue token expires.
 
@@ -190,15 +195,17 @@ class Client:
         """
         for _ in range(LIST_ATTEMPTS - 1):
             with suppress(GoneError):
-                return await self._list_once(resource, namespace, label_selector)
-        return await self._list_once(resource, namespace, label_selector)
+                return await self._list_once(resource, namespace, label_selector, field_selector)
+        return await self._list_once(resource, namespace, label_selector, field_selector)
 
     async def _list_once(
-        self, resource: Resource, namespace: str | None, label_selector: str | None
+        self, resource: Resource, namespace: str | None, label_selector: str | None, field_selector: str | None
     ) -> tuple[list[Json], str]:
         items: list[Json] = []
         resource_version = ""
-        async for page in self.pages(resource, namespace=namespace, label_selector=label_selector):
+        async for page in self.pages(
+            resource, namespace=namespace, label_selector=label_selector, field_selector=field_selector
+        ):
             items += page.items
             resource_version = page.resource_version
         return items, resource_version

@@ -9,14 +9,15 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from workflow_schedules.api import names
-from workflow_schedules.api.occurrence import Cause
-from workflow_schedules.cluster import wire
 from workflow_schedules.cluster.errors import NotFoundError
 from workflow_schedules.cluster.fence import LostLeaseError
-from workflow_schedules.cluster.memory import RunMemory
-from workflow_schedules.core.log import FORMAT
+from workflow_schedules.cluster.listing import NotOfThisLogError, list_log, read_record
+from workflow_schedules.cluster.memory import RunMemory, is_final
+from workflow_schedules.core.requests import CAUSES
+from workflow_schedules.core.unblock import first_problem, in_force
 
 if TYPE_CHECKING:
+    from workflow_schedules.cluster import wire
     from workflow_schedules.cluster.cache import Cache
     from workflow_schedules.cluster.client import Client
     from workflow_schedules.cluster.memory import ScheduleLog
@@ -33,32 +34,89 @@ async def read_log(client: Client, cache: Cache, snapshot: Snapshot) -> None:
     Source: reliability P3, P8; contract R31.
     """
     log, schedule = cache.log(snapshot.uid), cache.schedules.get(snapshot.uid)
-    try:
-        if schedule is not None:
-            head = await _read_head(client, log, schedule)
-            if head is not None:
-                _check_writer(head, snapshot.writer)
-                await _read_open(client, log, head, schedule)
-                _adopt(log, head, schedule)
-    except _ContradictionError as error:
-        log.contradiction = str(error)
+    if schedule is not None:
+        try:
+            await _read_in_order(client, log, schedule, snapshot.writer)
+        except _ContradictionError as error:
+            await _read_behind(client, log, schedule, snapshot.writer, error)
     log.is_read = True
+
+
+class _ContradictionError(Exception):
+    """The log says two things at once; the message names the record."""
+
+    def __init__(self, record_name: str, message: str) -> None:
+        super().__init__(message)
+        self.record_name = record_name
+
+
+async def _read_in_order(client: Client, log: ScheduleLog, schedule: Schedule, writer: Writer) -> None:
+    if log.suspect is not None:
+        raise _ContradictionError(*log.suspect)
+    head = await _read_head(client, log, schedule)
+    if head is not None:
+        await _take(client, log, schedule, head, writer)
+    elif log.runs:
+        number = min(log.runs)
+        raise _ContradictionError(_name(schedule, number), f"record {_name(schedule, number)} is not of an empty log")
+    log.unblock()
+
+
+async def _read_behind(
+    client: Client, log: ScheduleLog, schedule: Schedule, writer: Writer, error: _ContradictionError
+) -> None:
+    """Block the schedule, unless what contradicts was set aside: a later Baseline says so (R31)."""
+    begins = in_force(await list_log(client, schedule))[:1]
+    beginning = begins[0].record if begins and begins[0].is_beginning else None
+    if beginning is None or beginning.number <= int(error.record_name[-9:]):
+        log.block(error.record_name, str(error))
+        return
+    try:
+        head = await _walk(client, schedule, beginning) or beginning
+        still_open = {*head.spec.open, head.number}
+        log.runs = {number: run for number, run in log.runs.items() if number in still_open}
+        await _take(client, log, schedule, head, writer)
+        log.unblock()
+    except _ContradictionError as later:
+        log.block(later.record_name, str(later))
+
+
+async def _take(client: Client, log: ScheduleLog, schedule: Schedule, head: Record, writer: Writer) -> None:
+    _check_writer(head, writer)
+    await _read_open(client, log, head, schedule)
+    await _check_strays(client, log, head, schedule)
+    _adopt(log, head, schedule)
 
 
 def _check_writer(head: Record, writer: Writer) -> None:
     """Stop leading when a newer epoch wrote the head; block the schedule when another Lease did (R33, P5)."""
     if head.spec.lease not in {None, writer.lease}:
         raise _ContradictionError(
+            head.ref.name,
             f"record {head.ref.name} was written under the Lease {head.spec.lease}, not {writer.lease}: "
-            "another installation schedules here; remove one of them"
+            "another installation schedules here; remove one of them",
         )
     epoch, author = head.spec.fencing_epoch or 0, head.spec.writer
     if epoch > writer.epoch or (epoch == writer.epoch and author != writer.identity):
         raise LostLeaseError(f"record {head.ref.name} has epoch {head.spec.fencing_epoch}, not below {writer.epoch}")
 
 
-class _ContradictionError(Exception):
-    """The log says two things at once; the message names the record."""
+async def _check_strays(client: Client, log: ScheduleLog, head: Record, schedule: Schedule) -> None:
+    """Refuse an unfinished run that the head does not call open: it was forged, or lies beyond a hole in the numbers."""
+    known = {*head.spec.open, head.number}
+    for number in sorted(
+        number for number, run in log.runs.items() if number not in known and not is_final(run.record)
+    ):
+        found = await _get(client, schedule, number)
+        name = _name(schedule, number)
+        if found is not None and is_final(found):
+            log.runs[number].record = found  # another holder has closed it
+        elif found is not None and number > head.number:
+            raise _ContradictionError(
+                name, f"record {name} stands beyond a hole in the log, which ends at {head.number}"
+            )
+        else:
+            raise _ContradictionError(name, f"record {name} is unfinished though {head.ref.name} does not call it open")
 
 
 async def _read_head(client: Client, log: ScheduleLog, schedule: Schedule) -> Record | None:
@@ -71,7 +129,8 @@ async def _read_head(client: Client, log: ScheduleLog, schedule: Schedule) -> Re
         return await _walk(client, schedule, None)
     head = await _get(client, schedule, stored)
     if head is None:
-        raise _ContradictionError(f"record {_name(schedule, stored)} is gone although the status names it as the head")
+        name = _name(schedule, stored)
+        raise _ContradictionError(name, f"record {name} is gone although the status names it as the head")
     return await _walk(client, schedule, head)
 
 
@@ -82,24 +141,18 @@ async def _walk(client: Client, schedule: Schedule, head: Record | None) -> Reco
         if following is None:
             return head
         if head is not None and following.spec.previous_uid != head.uid:
-            raise _ContradictionError(f"record {following.ref.name} does not follow {head.ref.name}")
+            name = following.ref.name
+            raise _ContradictionError(name, f"record {name} does not follow {head.ref.name}")
         head = following
 
 
 async def _newest_by_list(client: Client, schedule: Schedule) -> Record | None:
     """Find the head without a status: by a consistent LIST, since records below it may be gone (P8)."""
-    newest: Record | None = None
-    pages = client.list_occurrences(
-        namespace=schedule.ref.namespace,
-        label_selector=f"{names.LABEL_SCHEDULE_UID}={schedule.uid}",
-        field_selector=f"spec.cause={Cause.SCHEDULED}",  # requests of users may carry any label
-    )
-    async for page in pages:
-        for item in page.items:
-            record = _read(schedule, item)
-            if newest is None or record.number > newest.number:
-                newest = record
-    return newest
+    listed = await list_log(client, schedule)
+    problem = first_problem(listed)
+    if problem is not None:
+        raise _ContradictionError(*problem)
+    return listed[-1].record if listed else None
 
 
 async def _read_open(client: Client, log: ScheduleLog, head: Record, schedule: Schedule) -> None:
@@ -108,13 +161,14 @@ async def _read_open(client: Client, log: ScheduleLog, head: Record, schedule: S
     found = await asyncio.gather(*(_get(client, schedule, number) for number in missing))
     for number, record in zip(missing, found, strict=True):
         if record is None:
-            raise _ContradictionError(f"record {_name(schedule, number)} is gone although its run was unfinished")
+            name = _name(schedule, number)
+            raise _ContradictionError(name, f"record {name} is gone although its run was unfinished")
         log.runs[number] = RunMemory(record=record)
 
 
 def _adopt(log: ScheduleLog, head: Record, schedule: Schedule) -> None:
     if log.head is None and not log.recent and schedule.status is not None:
-        log.recent = list(schedule.status.recent)
+        log.recent = [line for line in schedule.status.recent if line.decision not in CAUSES]
     if log.head is None or log.head.uid != head.uid:
         log.add(head)
 
@@ -129,22 +183,9 @@ async def _get(client: Client, schedule: Schedule, number: int) -> Record | None
 
 def _read(schedule: Schedule, body: wire.Json) -> Record:
     try:
-        return _checked(schedule, wire.record_of(body))
-    except wire.NotARecordError as error:
-        raise _ContradictionError(str(error)) from error
-
-
-def _checked(schedule: Schedule, record: Record) -> Record:
-    spec = record.spec
-    if spec.schedule_ref.uid != schedule.uid or spec.sequence is None:
-        raise _ContradictionError(f"record {record.ref.name} belongs to another schedule")
-    if spec.format > FORMAT:
-        raise _ContradictionError(
-            f"record {record.ref.name} has format {spec.format}, newer than this operator reads; upgrade it"
-        )
-    if record.ref.name != _name(schedule, spec.sequence):
-        raise _ContradictionError(f"record {record.ref.name} says it is number {spec.sequence}")
-    return record
+        return read_record(schedule, body)
+    except NotOfThisLogError as error:
+        raise _ContradictionError(str(body["metadata"]["name"]), str(error)) from error
 
 
 def _name(schedule: Schedule, number: int) -> str:

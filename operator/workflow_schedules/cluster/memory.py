@@ -14,7 +14,7 @@ from workflow_schedules.api.schedule import RecentOccurrence
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from workflow_schedules.core.model import Record
+    from workflow_schedules.core.model import ObjectRef, Record
 
 _RECENT = 10
 
@@ -49,6 +49,9 @@ class ScheduleLog:
 
     Attributes:
         is_read: head and open runs were read and nothing since then says otherwise.
+        blocked_by: name of the record that the contradiction is about.
+        waits_for: the Job that must end before the record that blocks can be set aside.
+        suspect: an unfinished record that can't be read, as found at the takeover: its name, and what is wrong.
         recent: newest decisions first, Baselines left out.
         failures: requests that failed since the last one that didn't.
         append_given_up_at: monotonic second in which the next record was last left without an answer, and not found since.
@@ -58,10 +61,21 @@ class ScheduleLog:
     head: Record | None = None
     runs: dict[int, RunMemory] = field(default_factory=dict)
     contradiction: str | None = None
+    blocked_by: str | None = None
+    waits_for: ObjectRef | None = None
+    suspect: tuple[str, str] | None = None
     held: tuple[datetime, ...] = ()
     recent: list[RecentOccurrence] = field(default_factory=list)
     failures: int = 0
     append_given_up_at: float | None = None
+
+    def block(self, record_name: str, why: str) -> None:
+        """Note that the log contradicts itself: nothing is decided on it until a person sets that record aside (R31)."""
+        self.contradiction, self.blocked_by = why, record_name
+
+    def unblock(self) -> None:
+        """Note that it doesn't any more."""
+        self.contradiction = self.blocked_by = self.waits_for = self.suspect = None
 
     def add(self, record: Record) -> None:
         """Take in the newest record."""

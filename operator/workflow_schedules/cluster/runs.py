@@ -17,6 +17,7 @@ from workflow_schedules.cluster.errors import (
 )
 from workflow_schedules.core.acceptance import template_of
 from workflow_schedules.core.job import job_manifest
+from workflow_schedules.core.requests import last_successful_time
 from workflow_schedules.core.zones import UnknownTimeZoneError, load_zone
 
 if TYPE_CHECKING:
@@ -37,7 +38,9 @@ async def create_job(cluster: Cluster, run: Run, snapshot: Snapshot, fence: Fenc
 
     Source: contract R24, R35; reliability P2, P10.
     """
-    ref, memory = run.record.ref, cluster.cache.log(snapshot.uid).runs[run.record.number]
+    ref, memory = run.record.ref, cluster.cache.run_memory(snapshot.uid, run.record)
+    if memory is None:
+        return
     manifest = await _manifest(cluster, run, snapshot, memory)
     if manifest is None:
         return
@@ -79,7 +82,7 @@ async def _manifest(cluster: Cluster, run: Run, snapshot: Snapshot, memory: RunM
         run.record,
         template,
         zone=_zone(spec.time_zone if spec else "UTC"),
-        last_successful_at=totals.last_successful_time if totals else None,
+        last_successful_at=totals.last_successful_time if totals else last_successful_time(snapshot),
         writer=snapshot.writer,
     )
 

@@ -13,10 +13,11 @@ from pydantic import ValidationError
 
 from workflow_schedules.api import names
 from workflow_schedules.api.definition import OnDisable, WorkflowDefinitionSpec, WorkflowDefinitionStatus
-from workflow_schedules.api.occurrence import ScheduleOccurrenceSpec, ScheduleOccurrenceStatus
+from workflow_schedules.api.occurrence import Cause, ScheduleOccurrenceSpec, ScheduleOccurrenceStatus
 from workflow_schedules.api.schedule import WorkflowScheduleSpec, WorkflowScheduleStatus
 from workflow_schedules.core.identity import canonical, pin, spec_hash
 from workflow_schedules.core.model import Definition, Job, JobPhase, ObjectRef, Record, Schedule, Template
+from workflow_schedules.core.requests import resolved_spec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,6 +36,11 @@ def ref_of(body: Mapping[str, Any]) -> ObjectRef:
     """Return namespace and name of an object."""
     metadata = body["metadata"]
     return ObjectRef(namespace=metadata.get("namespace", ""), name=metadata["name"])
+
+
+def created_at(body: Mapping[str, Any]) -> datetime:
+    """Return when an object was created; long ago where it doesn't say."""
+    return _time(body["metadata"].get("creationTimestamp")) or _BEGINNING
 
 
 def version_of(body: Mapping[str, Any]) -> int:
@@ -62,6 +68,7 @@ def schedule_of(body: Mapping[str, Any]) -> Schedule:
         template=template,
         problem=problem,
         status=_schedule_status(body.get("status")),
+        unblock=(metadata.get("annotations") or {}).get(names.ANNOTATION_UNBLOCK) or None,
     )
 
 
@@ -92,7 +99,7 @@ def definition_of(body: Mapping[str, Any]) -> Definition:
 
 
 def record_of(body: Mapping[str, Any]) -> Record:
-    """Read a ScheduleOccurrence of the log.
+    """Read a ScheduleOccurrence.
 
     Raises:
         NotARecordError: it can't be read as one.
@@ -108,7 +115,7 @@ def record_of(body: Mapping[str, Any]) -> Record:
         uid=metadata["uid"],
         resource_version=str(metadata.get("resourceVersion", "")),
         created_at=_time(metadata.get("creationTimestamp")) or _BEGINNING,
-        spec=spec,
+        spec=spec if spec.cause is Cause.SCHEDULED else resolved_spec(spec, status),
         status=status,
     )
 

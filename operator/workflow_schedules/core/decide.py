@@ -22,7 +22,9 @@ from workflow_schedules.core.misfire import Judgement, Misfire, Verdict, judge_d
 from workflow_schedules.core.model import Append, LookAgain, Plan, ReadLog
 from workflow_schedules.core.overlap import Overlap, free_slots, freed_places
 from workflow_schedules.core.preflight import Rejection, preflight
+from workflow_schedules.core.requests import has_news
 from workflow_schedules.core.runs import decide_runs
+from workflow_schedules.core.unblock import decide_blocked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,7 +52,8 @@ def decide(snapshot: Snapshot, *, now: datetime) -> Plan:
     runs = decide_runs(snapshot, now=now)
     if runs.step is not None:
         return runs
-    admission = _decide_admission(snapshot, now)
+    is_blocked = snapshot.contradiction is not None
+    admission = _decide_blocked(snapshot, now) if is_blocked else _decide_admission(snapshot, now)
     return replace(admission, next_wake_at=_earliest((runs.next_wake_at, admission.next_wake_at)))
 
 
@@ -117,6 +120,7 @@ def _needs_log(snapshot: Snapshot, now: datetime) -> bool:
         or status.candidates
         or status.active_count
         or status.state is None
+        or has_news(snapshot.requested, status)
     ):
         return True
     verdict = accept(schedule, snapshot.definition)
@@ -145,9 +149,18 @@ def _next_from_status(snapshot: Snapshot, now: datetime) -> datetime | None:
     return next_due_time(verdict.trigger, after=consumed)
 
 
+def _decide_blocked(snapshot: Snapshot, now: datetime) -> Plan:
+    schedule = snapshot.schedule
+    if schedule is None or schedule.is_deleting:
+        return Plan()
+    return decide_blocked(
+        snapshot, schedule, state=admission_state(snapshot, accept(schedule, snapshot.definition), now=now), now=now
+    )
+
+
 def _decide_admission(snapshot: Snapshot, now: datetime) -> Plan:
     schedule = snapshot.schedule
-    if schedule is None or schedule.is_deleting or snapshot.contradiction is not None:
+    if schedule is None or schedule.is_deleting:
         return Plan()
     if _is_behind_log(snapshot):
         return Plan(step=LookAgain())

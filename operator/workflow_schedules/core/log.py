@@ -316,9 +316,13 @@ def _record(snapshot: Snapshot, schedule: Schedule, decision: Decision, *, state
 
 def _totals(snapshot: Snapshot, schedule: Schedule) -> Totals:
     totals, counted = totals_now(snapshot.head, snapshot.runs), failures_in_a_row(snapshot, schedule)
-    if counted == totals.counted_failures:
-        return totals
-    return totals.model_copy(update={"counted_failures": counted})
+    asked = snapshot.requested.last_successful_time
+    update: dict[str, object] = {}
+    if counted != totals.counted_failures:
+        update["counted_failures"] = counted
+    if asked is not None and (totals.last_successful_time is None or asked > totals.last_successful_time):
+        update["last_successful_time"] = asked  # a run that people asked for counts here, too (R27)
+    return totals.model_copy(update=update) if update else totals
 
 
 def with_verdict(totals: Totals, verdict: Verdict) -> Totals:

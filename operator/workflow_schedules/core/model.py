@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from workflow_schedules.api.definition import WorkflowDefinitionStatus
     from workflow_schedules.api.occurrence import ScheduleOccurrenceSpec, ScheduleOccurrenceStatus
-    from workflow_schedules.api.schedule import WorkflowScheduleSpec, WorkflowScheduleStatus
+    from workflow_schedules.api.schedule import RecentOccurrence, State, WorkflowScheduleSpec, WorkflowScheduleStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -74,6 +74,7 @@ class Schedule:
         template: the inline Job template, or None with a `workflowRef`.
         problem: why the spec doesn't parse, naming field, value and what would do.
         status: as stored; None when never written or unreadable.
+        unblock: the record that a person sets aside by annotation, or None (R31).
     """
 
     ref: ObjectRef
@@ -87,11 +88,15 @@ class Schedule:
     template: Template | None
     problem: str | None
     status: WorkflowScheduleStatus | None
+    unblock: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """A ScheduleOccurrence of the log: immutable spec, latest known status."""
+    """A ScheduleOccurrence: immutable spec, latest known status.
+
+    Of a request, what its status says it was resolved to stands in `spec`, as it does in a record of the log.
+    """
 
     ref: ObjectRef
     uid: str
@@ -189,6 +194,20 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Requested:
+    """What became of the runs of one schedule that people asked for (R27).
+
+    Attributes:
+        recent: those with an outcome, newest first.
+    """
+
+    last_successful_time: datetime | None = None
+    last_failure_time: datetime | None = None
+    last_good_manual_time: datetime | None = None
+    recent: tuple[RecentOccurrence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Writer:
     """Who writes: stamped on every record, Job and status (R33).
 
@@ -221,6 +240,9 @@ class Snapshot:
             pause by `pauseAfterFailures`.
         capacity: how many more runs may start now by the limits beyond this schedule (R28); None is unlimited.
         template_refusal: what the API server said when it last refused a dry run of the template in force, or None.
+        requested: runs that people asked for; they are in no log.
+        blocked_by: name of the record that the contradiction is about; what `unblock` has to name.
+        waits_for: the Job of what is to be set aside, which must end first; None when there is none.
     """
 
     uid: str
@@ -236,6 +258,9 @@ class Snapshot:
     last_good_manual_at: datetime | None = None
     capacity: int | None = None
     template_refusal: str | None = None
+    requested: Requested = Requested()
+    blocked_by: str | None = None
+    waits_for: Job | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,8 +322,21 @@ class ReadPods:
     run: Run
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unblock:
+    """Set the record that blocks aside: list what there is, close what it decided, and begin anew behind it (R31).
+
+    Attributes:
+        record: its name, as a person wrote it.
+        state: of the schedule from then on.
+    """
+
+    record: str
+    state: State
+
+
 RunStep = Claim | CreateJob | WriteOutcome | DeleteJob | ReadPods
-Step = ReadLog | LookAgain | Append | RunStep
+Step = ReadLog | LookAgain | Append | Unblock | RunStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

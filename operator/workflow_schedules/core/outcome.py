@@ -164,6 +164,7 @@ def _status(
         start_lateness_seconds=int((created - scheduled).total_seconds()) if created and scheduled else None,
         duration=duration_text(ended - started) if ended and started else None,
         transitions=(*before.transitions, Transition(outcome=outcome, time=parse_utc(now), reason=reason[:64]))[-20:],
+        conditions=before.conditions,
         fencing_epoch=writer.epoch,
         writer=writer.identity,
     )

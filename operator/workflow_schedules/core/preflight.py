@@ -20,6 +20,7 @@ from workflow_schedules.core import log
 from workflow_schedules.core.input_schema import InputSchema, dotted, read_schema
 from workflow_schedules.core.inputs import OccurrenceFacts, input_text, resolve_input, sample_facts, size_problem
 from workflow_schedules.core.model import Record
+from workflow_schedules.core.requests import last_successful_time
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -129,5 +130,5 @@ def _facts(snapshot: Snapshot, schedule: Schedule, scheduled_time: datetime) -> 
         schedule_name=schedule.ref.name,
         revision=(head.spec.revision if head else None) or 1,
         cause=Cause.SCHEDULED,
-        last_successful_time=log.totals_now(head, snapshot.runs).last_successful_time,
+        last_successful_time=last_successful_time(snapshot),
     )

@@ -16,6 +16,7 @@ from workflow_schedules.core.misfire import Misfire
 from workflow_schedules.core.model import Claim, CreateJob, Plan, WriteOutcome
 from workflow_schedules.core.outcome import ended_without_job, next_outcome_at, outcome_due
 from workflow_schedules.core.pause import is_paused
+from workflow_schedules.core.requests import counts_from, is_request
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -52,6 +53,8 @@ def start_deadline(snapshot: Snapshot, run: Run) -> datetime:
 
     Source: contract R35.
     """
+    if is_request(run.record):
+        return counts_from(run.record) + UNBOUNDED_START
     instant, schedule = run.record.spec.scheduled_time, snapshot.schedule
     deadline = Misfire.of(schedule.spec).deadline if schedule and schedule.spec else None
     if deadline is None or instant is None or schedule is None or schedule.spec is None:
@@ -67,7 +70,7 @@ def _successor(snapshot: Snapshot, now: datetime) -> Run | None:
     for run in reversed(snapshot.runs):
         if run.record.spec.replaces is not None and not run.is_finished:
             is_wanted = run.cancel_request is None and run.refused is None and now <= start_deadline(snapshot, run)
-            return run if is_wanted and _may_start(snapshot, now) else None
+            return run if is_wanted and _may_start(snapshot, run, now) else None
     return None
 
 
@@ -146,7 +149,7 @@ def _decide_without_job(snapshot: Snapshot, run: Run, now: datetime) -> Plan:
     deadline = start_deadline(snapshot, run)
     if now > deadline:
         return _confirmed(snapshot, run, _too_late(snapshot, run, now), now)
-    if not _may_start(snapshot, now) or waited_for(snapshot, run):
+    if not _may_start(snapshot, run, now) or waited_for(snapshot, run):
         return Plan(next_wake_at=deadline + timedelta(seconds=1))
     if run.is_outcome_unanswered:
         return Plan(next_wake_at=now + timedelta(seconds=1))
@@ -162,12 +165,16 @@ def _start(snapshot: Snapshot, run: Run) -> Step:
     return CreateJob(run=run) if is_own or is_claimed else Claim(run=run)
 
 
-def _may_start(snapshot: Snapshot, now: datetime) -> bool:
-    """Tell whether an admitted run may still be started as schedule and definition stand now (P11)."""
+def _may_start(snapshot: Snapshot, run: Run, now: datetime) -> bool:
+    """Tell whether a run may still be started as schedule and definition stand now (P11).
+
+    Nothing is started on a log that contradicts itself (R31); a request needs neither the log nor a schedule that admits (R27).
+    """
     schedule, definition = snapshot.schedule, snapshot.definition
-    if schedule is None or schedule.is_deleting or schedule.spec is None or not schedule.spec.enabled:
+    if schedule is None or schedule.is_deleting or schedule.spec is None:
         return False
-    if is_paused(snapshot, now=now):
+    is_stopped = not schedule.spec.enabled or snapshot.contradiction is not None or is_paused(snapshot, now=now)
+    if is_stopped and not is_request(run.record):
         return False
     return schedule.spec.workflow_ref is None or (definition is not None and definition.is_enabled)
 
@@ -183,7 +190,7 @@ def _too_late(snapshot: Snapshot, run: Run, now: datetime) -> ScheduleOccurrence
         return _unstarted(snapshot, run, "NotStarted", message, now)
     if _is_of_this_holder(run.record, snapshot.writer):
         stopped = "the schedule stopped admitting before the Job was made"
-        why = run.last_error or ("it was not tried in time" if _may_start(snapshot, now) else stopped)
+        why = run.last_error or ("it was not tried in time" if _may_start(snapshot, run, now) else stopped)
         return _unstarted(snapshot, run, "NotStarted", f"no Job could be made in time: {why}", now)
     return _unstarted(
         snapshot,

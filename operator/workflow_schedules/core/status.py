@@ -20,17 +20,20 @@ from workflow_schedules.core.baselines import first_watermark
 from workflow_schedules.core.decide import hold_reason, state_of
 from workflow_schedules.core.due_times import due_times
 from workflow_schedules.core.ending import run_problem
+from workflow_schedules.core.requests import last_successful_time, merge_recent
+from workflow_schedules.core.unblock import blocked_message
 from workflow_schedules.core.zones import LAST_SECOND, to_utc
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from workflow_schedules.api.occurrence import Totals
     from workflow_schedules.core.model import Schedule, Snapshot
 
 _MAX_ACTIVE = 50
 _MAX_RECENT = 10
 _MAX_NEXT = 5
-_FROM_LOG = ("last_schedule_time", "last_successful_time", "last_failure_time", "consecutive_failures", "counts")
+_FROM_LOG = ("last_schedule_time", "consecutive_failures", "counts")
 
 
 def project(
@@ -59,6 +62,7 @@ def project(
     upcoming = _upcoming(snapshot, verdict, state, now)
     before = schedule.status or WorkflowScheduleStatus()
     revision = log.revision_now(snapshot, schedule)
+    recent = merge_recent(recent, snapshot.requested)
     newest = recent[0] if recent else None
     head = snapshot.head.spec if snapshot.head else None
     status = WorkflowScheduleStatus(
@@ -80,8 +84,8 @@ def project(
         last_occurrence=OccurrenceOutcome(name=newest.name, outcome=newest.outcome or newest.decision)
         if newest
         else None,
-        last_successful_time=totals.last_successful_time,
-        last_failure_time=totals.last_failure_time,
+        last_successful_time=last_successful_time(snapshot),
+        last_failure_time=_last_failure_time(snapshot, totals),
         consecutive_failures=totals.consecutive_failures,
         active=tuple(active[:_MAX_ACTIVE]),
         active_count=len(active),
@@ -100,6 +104,14 @@ def _consumed_through(snapshot: Snapshot, schedule: Schedule, now: datetime) -> 
     stored = schedule.status.consumed_through_time if schedule.status else None
     known = [at for at in (stored, log.watermark(snapshot)) if at is not None]
     return max(known) if known else first_watermark(snapshot, now=now)
+
+
+def _last_failure_time(snapshot: Snapshot, totals: Totals) -> datetime | None:
+    """Return when a run last ended otherwise; as far as it is known, since requests may be deleted by anyone."""
+    status = snapshot.schedule.status if snapshot.schedule else None
+    stored = status.last_failure_time if status else None
+    known = (totals.last_failure_time, snapshot.requested.last_failure_time, stored)
+    return max((at for at in known if at is not None), default=None)
 
 
 def _schedule_text(spec: WorkflowScheduleSpec | None) -> str | None:
@@ -157,7 +169,7 @@ def _ready(snapshot: Snapshot, verdict: Accepted | Refusal, state: State) -> _Ro
     if isinstance(verdict, Refusal):
         return ("Ready", False, verdict.reason, verdict.message)
     if snapshot.contradiction is not None:
-        return ("Ready", False, "Blocked", snapshot.contradiction)
+        return ("Ready", False, "Blocked", blocked_message(snapshot))
     held = _parent_enabled(snapshot, verdict)[3] if state is State.HELD else ""
     return ("Ready", True, str(state), held)
 
@@ -166,7 +178,7 @@ def _stalled(snapshot: Snapshot, verdict: Accepted | Refusal) -> _Row:
     if isinstance(verdict, Refusal):
         return ("Stalled", True, verdict.reason, verdict.message)
     if snapshot.contradiction is not None:
-        return ("Stalled", True, "Blocked", snapshot.contradiction)
+        return ("Stalled", True, "Blocked", blocked_message(snapshot))
     return ("Stalled", False, "Progressing", "")
 
 

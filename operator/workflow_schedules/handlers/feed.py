@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from workflow_schedules.cluster import wire
 from workflow_schedules.cluster.cache import SeenJob
+from workflow_schedules.cluster.request_store import key_of
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from workflow_schedules.cluster.cache import Cache
+    from workflow_schedules.core.model import Record
     from workflow_schedules.scheduler.wakeups import WakeUps
 
 log = logging.getLogger(__name__)
@@ -37,6 +39,7 @@ class Feed:
         self._loop = loop
         self._on_list = on_list
         self.has_jobs = False
+        self.has_requests = False
 
     def from_thread(self, take: Callable[[str | None, Body], None], kind: str | None, body: Mapping[str, Any]) -> None:
         """Hand an event of another thread to the scheduler's loop."""
@@ -50,16 +53,21 @@ class Feed:
         gone = kind == "DELETED"
         uid = self._cache.remove_schedule(body["metadata"]["uid"]) if gone else self._cache.put_schedule(body)
         if uid is not None:
-            self._wakeups.wake(uid)
+            self._wake([uid])
 
     def definition(self, kind: str | None, body: Body) -> None:
         """Take in a WorkflowDefinition; the kind None is that of a listed one."""
         if kind is None:
             self._on_list()
         if kind == "DELETED":
-            self._wakeups.wake_all(self._cache.remove_definition(wire.ref_of(body), body["metadata"]["uid"]))
+            self._wake(self._cache.remove_definition(wire.ref_of(body), body["metadata"]["uid"]))
         else:
-            self._wakeups.wake_all(self._cache.put_definition(body))
+            self._wake(self._cache.put_definition(body))
+
+    def _wake(self, uids: Iterable[str]) -> None:
+        """Wake schedules, and the requests that name them."""
+        self._wakeups.wake_all(uids)
+        self._wakeups.wake_all(key for uid in uids if (key := self._cache.key_of_schedule(uid)) is not None)
 
     def cancel(self, kind: str, body: Body) -> None:
         """Take in the record of an unfinished run, of which something may be asked; ``DELETED``: it has ended."""
@@ -94,3 +102,42 @@ class Feed:
     def slim_job(body: Body) -> SeenJob:
         """Keep of a listed Job what matters."""
         return SeenJob(wire.job_of(body), wire.version_of(body))
+
+    def request(self, kind: str, body: Body) -> None:
+        """Take in a run that somebody asks for."""
+        record = self.slim_request(body)
+        if record is None:
+            return
+        if kind == "DELETED":
+            self._wake_about(self._cache.remove_request(record.ref, record.uid))
+        elif self._cache.put_request(record):
+            self._wake_about(record)
+
+    def requests(self, listed: list[Record | None], resource_version: str) -> None:
+        """Take in a whole list of them."""
+        version = int(resource_version) if resource_version.isdecimal() else 0
+        found = [record for record in listed if record is not None]
+        for record in found:
+            if self._cache.put_request(record):
+                self._wake_about(record)
+        for record in self._cache.requests.drop_vanished(found, version):
+            self._wake_about(record)
+        self.has_requests = True
+
+    def _wake_about(self, record: Record | None) -> None:
+        """Wake the requests of a schedule, and the schedule itself where its history changes."""
+        if record is None:
+            return
+        self._wakeups.wake(key_of(record))
+        uid = record.spec.schedule_ref.uid
+        if record.status.outcome is not None and uid is not None:
+            self._wakeups.wake(uid)
+
+    @staticmethod
+    def slim_request(body: Body) -> Record | None:
+        """Read a request; None where it can't be read, which the schema rules out for all that this version can do."""
+        try:
+            return wire.record_of(body)
+        except wire.NotARecordError as error:
+            log.warning("a request can't be read, it is left alone", extra={"error": str(error)})
+            return None

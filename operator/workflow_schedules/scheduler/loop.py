@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from workflow_schedules.cluster.fence import LostLeaseError
+from workflow_schedules.cluster.request_store import is_key
 from workflow_schedules.scheduler.projection import Projections
 from workflow_schedules.scheduler.reconcile import observe, reconcile
+from workflow_schedules.scheduler.requests import reconcile_requests
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,10 +83,16 @@ class Loop:
             return LONGEST_SLEEP_SECONDS
         return min(max((at - self._cluster.now()).total_seconds(), 0.0), LONGEST_SLEEP_SECONDS)
 
+    async def _work_on(self, woken: str, fence: Fence) -> datetime | None:
+        if is_key(woken):
+            return await reconcile_requests(woken, cluster=self._cluster, wakeups=self._wakeups, fence=fence)
+        at = await reconcile(woken, cluster=self._cluster, projections=self._projections, fence=fence)
+        self._on_seen(woken)
+        return at
+
     async def _reconcile(self, uid: str, fence: Fence, slots: asyncio.Semaphore) -> None:
         try:
-            at = await reconcile(uid, cluster=self._cluster, projections=self._projections, fence=fence)
-            self._on_seen(uid)
+            at = await self._work_on(uid, fence)
         except LostLeaseError:
             raise
         except Exception:

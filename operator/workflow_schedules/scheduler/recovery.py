@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -12,14 +13,15 @@ from workflow_schedules.api import names
 from workflow_schedules.api.occurrence import FINAL_OUTCOMES, Cause, Decision
 from workflow_schedules.cluster import wire
 from workflow_schedules.cluster.errors import ForbiddenError, InvalidError, NotFoundError
-from workflow_schedules.cluster.methods import DEFINITIONS, SCHEDULES
+from workflow_schedules.cluster.methods import DEFINITIONS, OCCURRENCES, SCHEDULES
 from workflow_schedules.core.job import labels
 from workflow_schedules.core.log import FORMAT
+from workflow_schedules.core.requests import is_request
 
 if TYPE_CHECKING:
     from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
-    from workflow_schedules.core.model import Writer
+    from workflow_schedules.core.model import Record, Writer
     from workflow_schedules.scheduler.wakeups import WakeUps
 
 log = logging.getLogger(__name__)
@@ -33,6 +35,8 @@ UNFINISHED = ",".join(
         *(f"status.outcome!={outcome}" for outcome in sorted(FINAL_OUTCOMES)),
     ]
 )
+
+REQUESTS = f"spec.cause!={Cause.SCHEDULED}"
 
 
 async def take_over(cluster: Cluster, wakeups: WakeUps, *, writer: Writer) -> int:
@@ -50,8 +54,10 @@ async def take_over(cluster: Cluster, wakeups: WakeUps, *, writer: Writer) -> in
     """
     definitions = await cluster.client.list_all(DEFINITIONS)
     schedules = await cluster.client.list_all(SCHEDULES)
+    requests = await _read_requests(cluster)
     wakeups.clear()
     cluster.cache.replace_all(schedules, definitions)
+    cluster.cache.requests.replace_all(*requests)
     epochs = [
         schedule.status.fencing_epoch or 0
         for schedule in cluster.cache.schedules.values()
@@ -71,6 +77,7 @@ def _wake_everything(cluster: Cluster, wakeups: WakeUps) -> None:
     """Look at every schedule, first at those with unfinished runs, then at those that wait, oldest first (R28)."""
     wakeups.wake_all(cluster.cache.logs)
     wakeups.wake_in_order(sorted(cluster.cache.schedules, key=lambda uid: _waits_since(cluster, uid)))
+    wakeups.wake_all(cluster.cache.requests.unfinished_keys())
 
 
 def _waits_since(cluster: Cluster, uid: str) -> datetime:
@@ -78,18 +85,28 @@ def _waits_since(cluster: Cluster, uid: str) -> datetime:
     return status.candidates[0] if status is not None and status.candidates else _NEVER
 
 
+async def _read_requests(cluster: Cluster) -> tuple[list[Record], int]:
+    """Read what people asked for, and at which resourceVersion that is so."""
+    items, version = await cluster.client.list_all(OCCURRENCES, field_selector=REQUESTS)
+    records = []
+    for body in items:
+        with suppress(wire.NotARecordError):  # the watch has said so
+            records.append(wire.record_of(body))
+    return records, int(version) if version.isdecimal() else 0
+
+
 def _remember_run(cluster: Cluster, body: wire.Json, writer: Writer) -> int:
     try:
         record = wire.record_of(body)
     except wire.NotARecordError as error:
-        uid = ((body.get("spec") or {}).get("scheduleRef") or {}).get("uid")
-        if uid:
-            cluster.cache.log(str(uid)).contradiction = str(error)
+        _suspect(cluster, body, str(error))
         return 0
     uid = record.spec.schedule_ref.uid
-    if uid:
+    if uid and record.ref.name == names.record_name(record.spec.schedule_ref.name, uid, record.number):
         cluster.cache.remember_run(uid, record)
         cluster.cache.put_cancel(body)  # before anything of it is started
+    else:
+        _suspect(cluster, body, f"record {record.ref.name} says it is number {record.number} of another name")
     is_others = record.spec.lease == writer.lease and record.spec.writer != writer.identity
     return (record.spec.fencing_epoch or 0) if is_others else 0
 
@@ -103,14 +120,28 @@ async def _remember_ended(cluster: Cluster) -> None:
         if job.schedule_uid in cluster.cache.schedules or job.is_gone or job.is_finished or job.is_deleting:
             continue
         known = cluster.cache.log(job.schedule_uid).runs.values()
-        if any(run.record.uid == job.owner_uid for run in known):
+        if cluster.cache.requests.of_job(job) or any(run.record.uid == job.owner_uid for run in known):
             continue
         try:
             record = wire.record_of(await cluster.client.get_occurrence(job.ref.namespace, job.ref.name))
         except (NotFoundError, wire.NotARecordError):
             continue
+        if is_request(record):
+            continue
         if record.spec.schedule_ref.uid == job.schedule_uid and record.uid == job.owner_uid:
             cluster.cache.remember_run(job.schedule_uid, record)
+
+
+def _suspect(cluster: Cluster, body: wire.Json, why: str) -> None:
+    """Note an unfinished record that contradicts with the log whose name it has; one that has none concerns nobody (K-095)."""
+    name = str(body["metadata"]["name"])
+    reference = (body.get("spec") or {}).get("scheduleRef")
+    uid = reference.get("uid") if isinstance(reference, dict) else None
+    for known in (uid, *cluster.cache.uids_in(wire.ref_of(body).namespace)):
+        if isinstance(known, str) and names.is_record_name_of(name, known):
+            cluster.cache.log(known).suspect = (name, why)
+            return
+    log.warning("a record belongs to no schedule, it is left alone", extra={"record": name, "problem": why})
 
 
 class FenceProof(StrEnum):

@@ -1,0 +1,340 @@
+"""Go on behind a record that can't be read or contradicts: what is kept, what is closed, and the Baseline that begins anew.
+
+A person has named that record (R31). A log whose newest `Unblocked` Baseline has number n is read from n on: whatever is
+wrong below n is set aside. When to do so is decide's business, how to list and write cluster's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from workflow_schedules.api.common import parse_utc
+from workflow_schedules.api.names import ANNOTATION_UNBLOCK
+from workflow_schedules.api.occurrence import (
+    Cause,
+    Decision,
+    ScheduleOccurrenceSpec,
+    ScheduleOccurrenceStatus,
+    ScheduleRef,
+    Totals,
+)
+from workflow_schedules.api.schedule import Counts, State
+from workflow_schedules.core import log
+from workflow_schedules.core.acceptance import Accepted, accept
+from workflow_schedules.core.misfire import Verdict, all_due
+from workflow_schedules.core.model import Job, JobPhase, Plan, Record, Run, Unblock
+from workflow_schedules.core.outcome import ended_without_job, outcome_due
+from workflow_schedules.core.runs import SETTLE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from datetime import datetime
+
+    from workflow_schedules.core.model import ObjectRef, Schedule, Snapshot, Writer
+
+UNBLOCKED = "Unblocked"
+_ONE_SECOND = timedelta(seconds=1)
+_ENDED = frozenset({JobPhase.COMPLETED, JobPhase.FAILED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """One object with a name of the log, as far as it can be read.
+
+    Attributes:
+        number: by its name.
+        previous_uid: of the record that it follows, as it says.
+        record: None when it can't be read as a record of this log (see `problem`).
+        is_open: it admits a run, as far as can be seen, and has no final outcome.
+    """
+
+    ref: ObjectRef
+    number: int
+    uid: str
+    resource_version: str
+    created_at: datetime
+    previous_uid: str | None
+    is_open: bool
+    record: Record | None = None
+    problem: str = ""
+
+    @property
+    def is_beginning(self) -> bool:
+        """Tell whether it sets aside what is wrong below it."""
+        spec = self.record.spec if self.record else None
+        return spec is not None and spec.decision is Decision.BASELINE and spec.reason == UNBLOCKED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closing:
+    """The outcome of a run that is set aside."""
+
+    listed: Listed
+    status: ScheduleOccurrenceStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetAside:
+    """What to write: first the closings, then the Baseline.
+
+    Attributes:
+        runs: the records that the Baseline calls open.
+        waits_for: a Job that still runs for what is set aside; nothing may be written before its end.
+        known_generation: of the schedule, as the last record to trust saw it (P5).
+    """
+
+    spec: ScheduleOccurrenceSpec
+    runs: tuple[Record, ...]
+    closings: tuple[Closing, ...]
+    waits_for: ObjectRef | None
+    known_generation: int | None = None
+
+
+def decide_blocked(snapshot: Snapshot, schedule: Schedule, *, state: State, now: datetime) -> Plan:
+    """Decide whether the record that blocks is to be set aside now.
+
+    Not while a Job create of an earlier holder may still arrive, or one of ours: it would belong to no run (P12).
+
+    Source: contract R31.
+    """
+    if schedule.unblock is None or schedule.unblock != snapshot.blocked_by:
+        return Plan()
+    if snapshot.waits_for is not None and _is_running(snapshot.waits_for):
+        return Plan()
+    if snapshot.since_acquired <= SETTLE:
+        return Plan(next_wake_at=now + (SETTLE - snapshot.since_acquired) + _ONE_SECOND)
+    if any(run.is_create_unanswered or run.is_outcome_unanswered for run in snapshot.runs):
+        return Plan(next_wake_at=now + _ONE_SECOND)
+    return Plan(step=Unblock(record=schedule.unblock, state=state))
+
+
+def blocked_message(snapshot: Snapshot) -> str:
+    """Return why a schedule is blocked and what would help, for its conditions."""
+    schedule, why, record = snapshot.schedule, snapshot.contradiction or "", snapshot.blocked_by
+    if schedule is None or record is None:
+        return why
+    if schedule.unblock is None:
+        return f"{why}; to set it aside: kubectl wfs unblock {schedule.ref.name} --record {record}"
+    if schedule.unblock != record:
+        return (
+            f"{why}; the annotation {ANNOTATION_UNBLOCK} names {schedule.unblock}, which does not block: write {record}"
+        )
+    if snapshot.waits_for is not None:
+        return (
+            f"{why}; it is set aside when its Job {snapshot.waits_for.ref.name} has ended; delete that to go on at once"
+        )
+    return f"{why}; it is set aside as soon as no write of an earlier holder can arrive"
+
+
+def in_force(listed: Iterable[Listed]) -> list[Listed]:
+    """Return the part of a log that counts, oldest first: from the newest Baseline on that begins anew."""
+    ordered = sorted(listed, key=lambda each: each.number)
+    begins = max((index for index, each in enumerate(ordered) if each.is_beginning), default=0)
+    return ordered[begins:]
+
+
+def first_problem(listed: Iterable[Listed]) -> tuple[str, str] | None:
+    """Return the first record in force that can't be read or doesn't follow the one before: its name, and what is wrong."""
+    part = in_force(listed)
+    for each in part:
+        if each.record is None:
+            return each.ref.name, each.problem
+    for before, after in pairwise(part):
+        if not _follows(before, after):
+            return after.ref.name, f"record {after.ref.name} does not follow {before.ref.name}"
+    return None
+
+
+def set_aside(
+    snapshot: Snapshot,
+    schedule: Schedule,
+    listed: Iterable[Listed],
+    jobs: Callable[[ObjectRef], Job | None],
+    *,
+    step: Unblock,
+    now: datetime,
+) -> SetAside:
+    """Return how the log goes on behind the record that blocks, and behind everything else that is wrong by then.
+
+    The next decision gets what the last record to trust knew; runs that have a Job keep their slot, whoever called them open;
+    numbers go on behind the highest one that was ever seen.
+
+    Source: contract R31, P3, P4.
+    """
+    part = in_force(listed)
+    head = _last_to_trust(part, step.record)
+    kept = [each for each in part if _is_kept(each, head, jobs(each.ref), step.record)]
+    lost = [each for each in part if each.is_open and each not in kept]
+    closings = tuple(_closing(each, _own(each, jobs(each.ref)), snapshot.writer, now) for each in lost)
+    spec = _baseline(snapshot, schedule, head, part, kept, closings, step, now)
+    return SetAside(
+        spec=spec,
+        runs=tuple(each.record for each in kept if each.record is not None),
+        closings=closings,
+        waits_for=_running_job(lost, part, snapshot, jobs, step.record),
+        known_generation=head.spec.generation if head else None,
+    )
+
+
+def _follows(before: Listed, after: Listed) -> bool:
+    """Tell whether two records are links of one chain; what lies between them may have been pruned."""
+    return after.number != before.number + 1 or after.previous_uid == before.uid
+
+
+def _last_to_trust(part: list[Listed], blocking: str) -> Record | None:
+    """Return the newest readable record before the first broken link; a record that can't be read breaks none."""
+    head: Record | None = None
+    before: Listed | None = None
+    for each in part:
+        if before is not None and not _follows(before, each):
+            break
+        if each.record is not None and each.ref.name != blocking:
+            head = each.record
+        before = each
+    return head
+
+
+def _is_kept(each: Listed, head: Record | None, job: Job | None, blocking: str) -> bool:
+    """Tell whether a run goes on: one that the last record to trust calls open, or that has its Job."""
+    if each.record is None or not each.is_open:
+        return False
+    if _own(each, job) is not None:
+        return True
+    is_known = head is not None and (each.number in head.spec.open or each.uid == head.uid)
+    return is_known and each.ref.name != blocking
+
+
+def _own(each: Listed, job: Job | None) -> Job | None:
+    return job if job is not None and job.owner_uid == each.uid and not job.is_gone else None
+
+
+def _running_job(
+    lost: list[Listed],
+    part: list[Listed],
+    snapshot: Snapshot,
+    jobs: Callable[[ObjectRef], Job | None],
+    blocking: str,
+) -> ObjectRef | None:
+    """Return the Job that must end first: it would overlap with what is admitted next."""
+    found = [_own(each, jobs(each.ref)) for each in lost]
+    if snapshot.schedule is not None and blocking not in {each.ref.name for each in part}:
+        found.append(jobs(replace(snapshot.schedule.ref, name=blocking)))  # the record is gone, its Job may not be
+    return next((job.ref for job in found if job is not None and _is_running(job)), None)
+
+
+def _is_running(job: Job) -> bool:
+    return not job.is_gone and job.phase not in _ENDED
+
+
+def _closing(each: Listed, job: Job | None, writer: Writer, now: datetime) -> Closing:
+    record = each.record or _stand_in(each)
+    ended = outcome_due(Run(record=record, job=job), now=now, writer=writer) if job else None
+    unknown = ended_without_job(
+        record,
+        reason="SetAside",
+        message="set aside on request: outcome unknown, external effects may already have happened; it is not run again",
+        now=now,
+        writer=writer,
+    )
+    return Closing(listed=each, status=ended or unknown)
+
+
+def _stand_in(each: Listed) -> Record:
+    """Return what can be said of a record that can't be read."""
+    return Record(
+        ref=each.ref,
+        uid=each.uid,
+        resource_version=each.resource_version,
+        created_at=each.created_at,
+        spec=ScheduleOccurrenceSpec.model_construct(
+            cause=Cause.SCHEDULED, schedule_ref=ScheduleRef.model_construct(name=""), sequence=each.number
+        ),
+        status=ScheduleOccurrenceStatus(),
+    )
+
+
+def _baseline(
+    snapshot: Snapshot,
+    schedule: Schedule,
+    head: Record | None,
+    part: list[Listed],
+    kept: list[Listed],
+    closings: tuple[Closing, ...],
+    step: Unblock,
+    now: datetime,
+) -> ScheduleOccurrenceSpec:
+    runs = [Run(record=each.record) for each in part if each in kept or _has_ended(each, head)]  # type: ignore[arg-type]
+    runs += [Run(record=replace(each.listed.record or _stand_in(each.listed), status=each.status)) for each in closings]
+    known = replace(snapshot, head=head, runs=tuple(runs))
+    consumed = max(filter(None, (_watermark(head), _stored_watermark(schedule), parse_utc(now))))
+    spec = log.baseline(
+        known,
+        schedule=schedule,
+        state=step.state,
+        reason=UNBLOCKED,
+        consumed_through=consumed,
+        waiting=head.spec.waiting if head else (),
+        given_up=_given_up(head, schedule, consumed),
+    )
+    last = part[-1] if part else None
+    number = 1 + max(last.number if last else 0, _number_of(step.record), _stored_head(schedule))
+    is_next = last is not None and last.number == number - 1
+    return spec.model_copy(
+        update={
+            "sequence": number,
+            "previous_uid": last.uid if last and is_next else head.uid if head else None,
+            "totals": _totals(spec.totals, head, schedule),
+            "message": f"{spec.message}; set aside: {step.record}"[:4096],
+        }
+    )
+
+
+def _has_ended(each: Listed, head: Record | None) -> bool:
+    """Tell whether a run has ended since the last record to trust called it open: its outcome is still to be counted."""
+    is_known = head is not None and (each.number in head.spec.open or each.uid == head.uid)
+    return is_known and each.record is not None and each.record.status.outcome is not None and not each.is_open
+
+
+def _given_up(head: Record | None, schedule: Schedule, until: datetime) -> Verdict | None:
+    """Return the instants that were due and undecided, as far as the calendar of that time is still known."""
+    verdict, before = accept(schedule), _watermark(head)
+    if head is None or before is None or head.spec.state is not State.ACTIVE or not isinstance(verdict, Accepted):
+        return None
+    if head.spec.spec_hash != schedule.spec_hash:
+        return None
+    since = max((*head.spec.waiting, before))
+    return all_due(verdict.trigger, since, until, Decision.SUPERSEDED)
+
+
+def _totals(counted: Totals | None, head: Record | None, schedule: Schedule) -> Totals | None:
+    """Return the totals of the last record to trust, or the status's where that knows more."""
+    status = schedule.status
+    if status is None or status.counts is None or (head is not None and head.number >= _stored_head(schedule)):
+        return counted
+    return Totals(
+        **{name: getattr(status.counts, name) for name in Counts.model_fields},
+        consecutive_failures=status.consecutive_failures or 0,
+        last_schedule_time=status.last_schedule_time,
+        last_successful_time=status.last_successful_time,
+        last_failure_time=status.last_failure_time,
+    )
+
+
+def _watermark(head: Record | None) -> datetime | None:
+    return head.spec.consumed_through_time if head else None
+
+
+def _stored_watermark(schedule: Schedule) -> datetime | None:
+    return schedule.status.consumed_through_time if schedule.status else None
+
+
+def _stored_head(schedule: Schedule) -> int:
+    return (schedule.status.log_head if schedule.status else None) or 0
+
+
+def _number_of(record_name: str) -> int:
+    digits = record_name[-9:]
+    return int(digits) if digits.isdecimal() else 0
