@@ -29,6 +29,7 @@ ANNOTATION_EPOCH = f"{GROUP}/fencing-epoch"
 ANNOTATION_WRITER = f"{GROUP}/writer"
 ANNOTATION_LEASE = f"{GROUP}/lease"
 ANNOTATION_INPUT = f"{GROUP}/input"
+ANNOTATION_TTL = f"{GROUP}/ttl-seconds-after-finished"
 CRONJOB_TIMESTAMP_ANNOTATION = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 
 RESERVED_NAME_PATTERN = r"-[0-9a-f]{8}-[0-9]{9}$"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from workflow_schedules.api.names import LABEL_SCHEDULE_UID
@@ -15,8 +16,10 @@ from workflow_schedules.cluster.watch import watch
 from workflow_schedules.handlers.feed import Feed
 from workflow_schedules.scheduler.leader import Leader
 from workflow_schedules.scheduler.leadership import Elector
+from workflow_schedules.scheduler.retention import RetentionSettings
 from workflow_schedules.scheduler.sweep import Sweep
 from workflow_schedules.scheduler.wakeups import WakeUps
+from workflow_schedules.telemetry.events import Events
 
 if TYPE_CHECKING:
     from workflow_schedules.app.settings import Settings
@@ -38,12 +41,21 @@ class Operator:
         """Create it inside the running event loop."""
         cache, wakeups = Cache(), WakeUps()
         self._client = client
+        self._events = Events(
+            client.create_event,
+            instance=identity,
+            level=settings.events,
+            now=clock.now,
+            is_busy=self._is_busy,
+        )
         self._cluster = Cluster(
             client=client,
             cache=cache,
             templates=Templates(client),
             wall_clock=clock.now,
             monotonic=clock.monotonic,
+            tell=self._events.occurrence,
+            tell_refused=self._events.refused,
         )
         sweep = Sweep(self._cluster, wakeups)
         self.feed = Feed(cache, wakeups, asyncio.get_running_loop(), on_list=sweep.note_list)
@@ -56,6 +68,11 @@ class Operator:
             has_jobs=lambda: self.feed.has_jobs,
             drain_seconds=settings.drain_seconds,
             workers=settings.workers,
+            retention=RetentionSettings(
+                name_kept=timedelta(seconds=settings.name_kept_seconds),
+                deleted_kept=timedelta(seconds=settings.retain_deleted_seconds),
+                max_records=settings.max_occurrence_records,
+            ),
         )
 
     @property
@@ -70,6 +87,9 @@ class Operator:
         """Tell whether it schedules."""
         return self._leader.is_leading
 
+    def _is_busy(self) -> bool:
+        return self._leader.is_busy()
+
     async def run(self, stop: asyncio.Event) -> None:
         """Run until `stop` is set; then finish what was begun and release the Lease last.
 
@@ -79,12 +99,14 @@ class Operator:
             asyncio.TaskGroup() as tasks
         ):  # a watch that ends by a fault of ours ends the process: it would be blind
             jobs = tasks.create_task(self._watch_jobs())
+            events = tasks.create_task(self._events.run())
             await self._elector.run(
                 lambda fence: self._leader.lead(fence, stop=stop),
                 stop=stop,
                 may_release=self._cluster.is_everything_answered,
             )
             jobs.cancel()
+            events.cancel()
 
     async def _watch_jobs(self) -> None:
         await watch(

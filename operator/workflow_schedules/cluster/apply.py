@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, assert_never
 
 from workflow_schedules.api import names
+from workflow_schedules.api.schedule import DeletionPolicy
 from workflow_schedules.cluster import wire
 from workflow_schedules.cluster.backoff import BACKOFF_FIRST_SECONDS, FENCE_LAG_TRIES, pause_seconds
 from workflow_schedules.cluster.cluster import CLOCK_TOLERANCE
@@ -26,6 +27,7 @@ from workflow_schedules.cluster.errors import (
 )
 from workflow_schedules.cluster.history import read_log
 from workflow_schedules.cluster.runs import create_job, read_job
+from workflow_schedules.core.events import Happening
 from workflow_schedules.core.job import labels
 from workflow_schedules.core.model import Append, Claim, CreateJob, LookAgain, ReadLog, WriteOutcome
 
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
     from workflow_schedules.cluster.memory import ScheduleLog
-    from workflow_schedules.core.model import Definition, ObjectRef, Run, Schedule, Snapshot, Step
+    from workflow_schedules.core.model import Definition, Run, Schedule, Snapshot, Step
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +56,8 @@ async def apply(cluster: Cluster, step: Step, snapshot: Snapshot, *, fence: Fenc
     try:
         wait_seconds = await _carry_out(cluster, step, snapshot, fence)
     except ClusterError as error:
+        if isinstance(error, UnansweredError):
+            memory.write_given_up_at = cluster.monotonic()
         pause = pause_seconds(error, failures=memory.failures)
         memory.failures += 1
         if isinstance(error, ForbiddenError) and error.is_fence and memory.failures <= FENCE_LAG_TRIES:
@@ -130,11 +134,13 @@ async def _append(cluster: Cluster, step: Append, snapshot: Snapshot, fence: Fen
     if step.template is not None:
         await cluster.templates.pin(schedule.ref.namespace, step.template)
         fence.check()
-    body = _record_body(schedule.ref, step)
+    body = _record_body(schedule, step)
     memory = cluster.cache.log(snapshot.uid)
     try:
         answer = await cluster.client.create_occurrence(schedule.ref.namespace, body)
-    except (AlreadyExistsError, UnansweredError):
+    except (AlreadyExistsError, UnansweredError) as error:
+        if isinstance(error, UnansweredError):
+            memory.write_given_up_at = cluster.monotonic()
         known = memory.head
         memory.is_read = False  # somebody knew more, or nobody knows: read before deciding anew
         await read_log(cluster.client, cluster.cache, snapshot)
@@ -148,6 +154,7 @@ async def _append(cluster: Cluster, step: Append, snapshot: Snapshot, fence: Fen
             f"record {record.ref.name} came back without spec.{', '.join(missing)} as sent: "
             "the installed CRD is older than this operator; apply the CRDs of its version"
         )
+    cluster.tell(Happening.DECIDED, record)
     log.info(
         "decided",
         extra={"schedule": str(schedule.ref), "record": record.ref.name, "decision": str(record.spec.decision)},
@@ -163,17 +170,32 @@ def _ahead_of_server(cluster: Cluster, watermark: datetime | None) -> float:
     return max(0.0, (watermark - server - CLOCK_TOLERANCE).total_seconds())
 
 
-def _record_body(schedule: ObjectRef, step: Append) -> dict[str, Any]:
-    spec, uid = step.spec, step.spec.schedule_ref.uid or ""
+def _record_body(schedule: Schedule, step: Append) -> dict[str, Any]:
+    spec, uid, ref = step.spec, step.spec.schedule_ref.uid or "", schedule.ref
+    metadata: dict[str, Any] = {
+        "name": names.record_name(ref.name, uid, spec.sequence or 0),
+        "namespace": ref.namespace,
+        "labels": labels(ref.name, uid, str(spec.cause), spec.scheduled_time),
+    }
+    if schedule.spec is not None and schedule.spec.deletion_policy is DeletionPolicy.DELETE:
+        metadata["ownerReferences"] = [_owner(schedule)]
     return {
         "apiVersion": names.API_VERSION,
         "kind": names.KIND_OCCURRENCE,
-        "metadata": {
-            "name": names.record_name(schedule.name, uid, spec.sequence or 0),
-            "namespace": schedule.namespace,
-            "labels": labels(schedule.name, uid, str(spec.cause), spec.scheduled_time),
-        },
+        "metadata": metadata,
         "spec": spec.wire(),
+    }
+
+
+def _owner(schedule: Schedule) -> dict[str, Any]:
+    """Return the reference by which the garbage collector lets a record and its Job go with the schedule."""
+    return {
+        "apiVersion": names.API_VERSION,
+        "kind": names.KIND_SCHEDULE,
+        "name": schedule.ref.name,
+        "uid": schedule.uid,
+        "controller": True,
+        "blockOwnerDeletion": False,
     }
 
 
@@ -195,7 +217,9 @@ async def _write_outcome(cluster: Cluster, step: WriteOutcome, snapshot: Snapsho
 async def _patch_run(cluster: Cluster, run: Run, snapshot: Snapshot, status: dict[str, Any]) -> None:
     memory = cluster.cache.log(snapshot.uid)
     try:
-        cluster.cache.update_run(snapshot.uid, wire.record_of(await _patched(cluster, run, memory, status)))
+        record = wire.record_of(await _patched(cluster, run, memory, status))
+        cluster.cache.update_run(snapshot.uid, record)
+        cluster.tell(Happening.ENDED, record)
     except NotFoundError:
         memory.contradiction = f"record {run.record.ref.name} is gone although its run was unfinished"
         memory.runs.pop(run.record.number, None)  # there is nothing left to write to
@@ -212,7 +236,7 @@ async def _patched(cluster: Cluster, run: Run, memory: ScheduleLog, status: dict
         return await client.patch_occurrence_status(ref.namespace, ref.name, patch)
     except (ConflictError, UnansweredError) as error:
         if isinstance(error, UnansweredError) and (known := memory.runs.get(run.record.number)) is not None:
-            known.outcome_given_up_at = cluster.monotonic()
+            known.outcome_given_up_at = memory.write_given_up_at = cluster.monotonic()
         found = await client.get_occurrence(ref.namespace, ref.name)
         if found["metadata"]["resourceVersion"] == run.record.resource_version:
             raise  # nothing was learnt, so deciding anew at once would send the same again

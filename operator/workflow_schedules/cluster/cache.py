@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from workflow_schedules.cluster import wire
 from workflow_schedules.cluster.memory import ScheduleLog, is_final
 from workflow_schedules.core.model import Run, Snapshot
+from workflow_schedules.core.retention import recorded_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -40,6 +41,7 @@ class Cache:
         self._children: dict[ObjectRef, set[str]] = {}
         self._floors = {"schedules": 0, "definitions": 0}
         self._job_versions: dict[ObjectRef, int] = {}
+        self._jobs_of: dict[str, set[ObjectRef]] = {}
         self._jobs_seen_through = 0
 
     # what people write
@@ -180,19 +182,55 @@ class Cache:
         if known is not None and known.uid == job.uid:
             # whoever takes its owner away doesn't make it somebody else's
             job = replace(
-                job, was_started=job.was_started or known.was_started, owner_uid=job.owner_uid or known.owner_uid
+                job,
+                was_started=job.was_started or known.was_started,
+                owner_uid=job.owner_uid or known.owner_uid,
+                recorded_at=job.recorded_at or known.recorded_at,
             )
         elif known is not None and job.is_gone:
             return None
         if job.is_gone and not self._is_awaited(job):
             self._drop_job(job.ref)
         else:
+            if known is not None and known.schedule_uid != job.schedule_uid:
+                self._unlist_job(known)
             self.jobs[job.ref], self._job_versions[job.ref] = job, seen.version
+            self._jobs_of.setdefault(job.schedule_uid, set()).add(job.ref)
         return None if known == job else job.schedule_uid
 
     def _drop_job(self, ref: ObjectRef) -> None:
-        self.jobs.pop(ref, None)
+        if (known := self.jobs.pop(ref, None)) is not None:
+            self._unlist_job(known)
         self._job_versions.pop(ref, None)
+
+    def _unlist_job(self, job: Job) -> None:
+        refs = self._jobs_of.get(job.schedule_uid, set())
+        refs.discard(job.ref)
+        if not refs:
+            self._jobs_of.pop(job.schedule_uid, None)
+
+    # what is kept of finished runs
+
+    def schedules_with_jobs(self) -> list[str]:
+        """Return the UIDs that Jobs name as their schedule's."""
+        return list(self._jobs_of)
+
+    def jobs_of(self, uid: str) -> list[Job]:
+        """Return the Jobs that say they are of this schedule, those that are gone left out."""
+        return [job for ref in self._jobs_of.get(uid, ()) if not (job := self.jobs[ref]).is_gone]
+
+    def note_recorded(self, record: Record) -> bool:
+        """Note on the Job of a run that its result is on record; tell whether there is one, and it is the run's own."""
+        at, job = recorded_at(record), self.jobs.get(record.ref)
+        if at is None or job is None or job.owner_uid != record.uid:
+            return False
+        self.jobs[record.ref] = replace(job, recorded_at=at)
+        return True
+
+    def forget_job(self, ref: ObjectRef, uid: str) -> None:
+        """Forget a Job that was removed by us."""
+        if (known := self.jobs.get(ref)) is not None and known.uid == uid:
+            self._drop_job(ref)
 
     def _is_awaited(self, job: Job) -> bool:
         """Tell whether the outcome of a Job's run is still to be recorded."""
@@ -209,6 +247,7 @@ class Cache:
     def update_run(self, uid: str, record: Record) -> None:
         """Take in a newer status of a run; once it is final, a Job that is gone is needed no more."""
         self.log(uid).update(record)
+        self.note_recorded(record)
         job = self.jobs.get(record.ref)
         if job is not None and job.is_gone and not self._is_awaited(job):
             self._drop_job(job.ref)

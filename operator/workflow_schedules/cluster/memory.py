@@ -45,6 +45,7 @@ class ScheduleLog:
         is_read: head and open runs were read and nothing since then says otherwise.
         recent: newest decisions first, Baselines left out.
         failures: requests that failed since the last one that didn't.
+        write_given_up_at: monotonic second in which a write of this schedule was last left without an answer.
     """
 
     is_read: bool = False
@@ -54,6 +55,7 @@ class ScheduleLog:
     held: tuple[datetime, ...] = ()
     recent: list[RecentOccurrence] = field(default_factory=list)
     failures: int = 0
+    write_given_up_at: float | None = None
 
     @property
     def unfinished(self) -> int:

@@ -62,6 +62,7 @@ OCCURRENCES: Final = Resource(GROUP, VERSION, PLURAL_OCCURRENCE)
 JOBS: Final = Resource("batch", "v1", "jobs")
 CONTROLLER_REVISIONS: Final = Resource("apps", "v1", "controllerrevisions")
 LEASES: Final = Resource("coordination.k8s.io", "v1", "leases")
+EVENTS: Final = Resource("events.k8s.io", "v1", "events")
 
 _VERBS: Final[Mapping[Resource, tuple[Verb, ...]]] = {
     DEFINITIONS: ("get", "list", "watch"),
@@ -73,6 +74,7 @@ _VERBS: Final[Mapping[Resource, tuple[Verb, ...]]] = {
     JOBS: ("create", "get", "list", "watch", "delete"),
     CONTROLLER_REVISIONS: ("create", "get"),
     LEASES: ("create", "get", "update"),
+    EVENTS: ("create",),
 }
 
 

@@ -126,6 +126,8 @@ class Job:
         reason: the Failed condition's reason.
         was_started: it had started at some time, also when it is suspended now.
         is_gone: the object was deleted; everything else is its last state.
+        ttl: how long it is kept after its end by its template; None leaves that to the history limits (R22).
+        recorded_at: when its run's final outcome was recorded; None when that is not known.
     """
 
     ref: ObjectRef
@@ -140,6 +142,8 @@ class Job:
     message: str = ""
     was_started: bool = False
     is_gone: bool = False
+    ttl: timedelta | None = None
+    recorded_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,12 +11,14 @@ from workflow_schedules.cluster.fence import LostLeaseError
 from workflow_schedules.scheduler.definitions import DefinitionStatuses
 from workflow_schedules.scheduler.loop import Loop
 from workflow_schedules.scheduler.recovery import FenceProof, prove_fence, take_over
+from workflow_schedules.scheduler.retention import Retention
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
+    from workflow_schedules.scheduler.retention import RetentionSettings
     from workflow_schedules.scheduler.sweep import Sweep
     from workflow_schedules.scheduler.wakeups import WakeUps
 
@@ -49,6 +51,7 @@ class Leader:
         has_jobs: Callable[[], bool],
         drain_seconds: float,
         workers: int,
+        retention: RetentionSettings,
     ) -> None:
         self._cluster = cluster
         self._wakeups = wakeups
@@ -56,10 +59,25 @@ class Leader:
         self._note_epoch = note_epoch
         self._has_jobs = has_jobs
         self._drain_seconds = drain_seconds
-        self._loop = Loop(cluster=cluster, wakeups=wakeups, workers=workers)
+        self._loop = Loop(
+            cluster=cluster,
+            wakeups=wakeups,
+            workers=workers,
+            on_reconciled=self._note_reconciled,
+        )
+        self._retention = Retention(
+            cluster, retention, is_busy=self._loop.is_busy, is_working_on=self._loop.is_working_on
+        )
         self._definitions = DefinitionStatuses(cluster)
         self.is_leading = False
         self.fence_problem: str | None = None
+
+    def _note_reconciled(self, uid: str) -> None:
+        self._retention.note(uid)
+
+    def is_busy(self) -> bool:
+        """Tell whether schedules wait their turn."""
+        return self._loop.is_busy()
 
     async def lead(self, fence: Fence, *, stop: asyncio.Event) -> None:
         """Lead until `stop` is set and everything begun is finished, or until cancelled.
@@ -70,17 +88,21 @@ class Leader:
         if not await self._take_over(fence, stop):
             return
         self.is_leading = True
+        self._retention.begin(fence, stop=stop)
         helpers = [
             asyncio.ensure_future(_for_ever(helper))
             for helper in (
                 lambda: self._prove_fence(fence),
                 lambda: self._definitions.run(fence),
+                lambda: self._retention.run(fence, stop=stop),
+                lambda: self._retention.sweep(fence, stop=stop),
                 self._sweep.run,
             )
         ]
         try:
             work = asyncio.ensure_future(self._loop.run(fence, stop=stop))
             await self._until_done(work, stop)
+            await self._retention.settle()
         finally:
             self.is_leading = False
             for helper in helpers:

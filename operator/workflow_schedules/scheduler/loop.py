@@ -15,6 +15,8 @@ from workflow_schedules.scheduler.projection import Projections
 from workflow_schedules.scheduler.reconcile import observe, reconcile
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
     from workflow_schedules.scheduler.wakeups import WakeUps
@@ -29,9 +31,17 @@ FAULT_PAUSE = timedelta(seconds=30)
 class Loop:
     """Reconciles what is due while this process leads."""
 
-    def __init__(self, *, cluster: Cluster, wakeups: WakeUps, workers: int = WORKERS) -> None:
+    def __init__(
+        self,
+        *,
+        cluster: Cluster,
+        wakeups: WakeUps,
+        workers: int = WORKERS,
+        on_reconciled: Callable[[str], None] = lambda _uid: None,
+    ) -> None:
         self._cluster = cluster
         self._wakeups = wakeups
+        self._on_reconciled = on_reconciled
         self._projections = Projections(cluster, is_busy=self._has_backlog)
         self._workers = workers
         self._busy: set[str] = set()
@@ -40,6 +50,14 @@ class Loop:
 
     def _has_backlog(self) -> bool:
         return self._backlog > 0
+
+    def is_busy(self) -> bool:
+        """Tell whether schedules wait their turn, or all turns are taken."""
+        return self._has_backlog() or len(self._busy) >= self._workers
+
+    def is_working_on(self, uid: str) -> bool:
+        """Tell whether a write of this schedule may be under way."""
+        return uid in self._busy
 
     async def run(self, fence: Fence, *, stop: asyncio.Event) -> None:
         """Reconcile until `stop` is set; then begin nothing more, finish what was begun, and write what statuses wait.
@@ -88,6 +106,7 @@ class Loop:
         finally:
             self._busy.discard(uid)
             slots.release()
+        self._on_reconciled(uid)
         if uid in self._woken_while_busy:
             self._woken_while_busy.discard(uid)
             self._wakeups.wake(uid)
