@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from support.api_hooks import JOB_CONTROLLER
-from support.api_kinds import Json, RefusedError
+from support.api_kinds import KIND_OF, Json, RefusedError
 from support.api_requests import USER, Admission
 from support.api_server import Clock, FakeApiServer
 from support.auditor import FINAL
@@ -56,11 +56,9 @@ class RetentionAuditor:
 
     def _judge_of_log(self, record: Json, schedule: Json) -> None:
         name, number = record["metadata"]["name"], record["spec"]["sequence"]
-        records = [
-            each
-            for each in self._server.objects("scheduleoccurrences", record["metadata"]["namespace"])
-            if each["spec"]["scheduleRef"].get("uid") == schedule["metadata"]["uid"]
-        ]
+        stored = self._server.store.of(KIND_OF["scheduleoccurrences"]).values()
+        uid = schedule["metadata"]["uid"]
+        records = [each.body for each in stored if each.body["spec"]["scheduleRef"].get("uid") == uid]
         if number >= (schedule.get("status") or {}).get("logHead", 0):
             self._wrong("P7", f"record {name} was pruned at or past the stored head")
         newest = max(records, key=lambda each: each["spec"]["sequence"])
