@@ -125,8 +125,17 @@ def test_a_job_that_only_looks_like_ours_is_left_alone() -> None:
         own = world.server.objects("jobs")[0]
         metadata = {"name": "mine", "namespace": NAMESPACE, "labels": own["metadata"]["labels"]}
         world.server.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": own["spec"]})
+        uid = world.schedule()["metadata"]["uid"]
+        taken = record_name("s", uid, world.records()[-1]["spec"]["sequence"] + 1)
+        metadata = {**metadata, "name": taken}
+        world.server.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": own["spec"]})
         await world.sleep_until(at("10:14"))
-        assert world.job_names() == ["mine"]
+        assert [each["status"].get("reason") for each in world.records()[1:]] == [
+            "JobComplete",
+            "NameTaken",
+            "JobComplete",
+        ]
+        assert sorted(world.job_names()) == sorted(["mine", taken])
 
     run(story)
 
