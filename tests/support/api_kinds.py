@@ -72,7 +72,7 @@ KINDS = (
         needs_version_on_update=True,
         creates_on_update=True,
     ),
-    Kind(group="", version="v1", plural="events", kind="Event"),
+    Kind(group="events.k8s.io", version="v1", plural="events", kind="Event"),
     Kind(group="", version="v1", plural="pods", kind="Pod", has_status=True),
     Kind(group="", version="v1", plural="configmaps", kind="ConfigMap"),
     Kind(group="", version="v1", plural="namespaces", kind="Namespace", is_namespaced=False, has_status=True),

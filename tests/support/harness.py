@@ -20,6 +20,7 @@ from support.api_server import FakeApiServer
 from support.api_transport import FakeTransport, Fault, FaultHook, LogEntry
 from support.auditor import Auditor
 from support.job_runner import JobRunner
+from support.retention_auditor import RetentionAuditor
 from support.virtual_loop import VirtualClock
 from workflow_schedules.api.names import record_name
 from workflow_schedules.app.composition import Operator
@@ -123,6 +124,7 @@ class World:
         self.fence: LeaseFence = lease_fence(self.server, lease.namespace, lease.name)
         self.jobs = JobRunner(self.server, clock)
         self.auditor = Auditor(self.server, clock)
+        self.retention = RetentionAuditor(self.server, clock, self.auditor.violations)
         self.processes: dict[str, Process] = {}
         self.late: list[Callable[[str, str], float]] = []
         self._named = 0

@@ -124,7 +124,7 @@ CASES = [
          "CreateJob now", "11:10:00"),
     Case("R27 manual ones first", (a_request("back", "2026-01-01T03:00"), a_request()), "Resolve now"),
     Case("R27 backfills oldest instant first", (a_request("late", "09:00"), a_request("early", "08:00")), "Resolve early"),
-    Case("R27 one at a time", (BUSY, a_request("back", "08:00")), "nothing", wake="10:15:01"),  # it is told then that no Pod was ready
+    Case("R27 one at a time", (BUSY, a_request("back", "08:00")), "nothing", wake="10:15:01"),
     Case("R27 or two", (BUSY, a_request("back", "08:00")), "Resolve back", snapshot=a_snapshot(TWO)),
     Case("R27 a manual one does not wait for them", (BUSY, a_request()), "Resolve now"),
     Case("I9 one that fails is left alone", (a_request("a", retry_at=at("10:00:09")), a_request("b")), "Resolve b"),

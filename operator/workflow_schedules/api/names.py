@@ -31,6 +31,7 @@ ANNOTATION_LEASE = f"{GROUP}/lease"
 ANNOTATION_CANCEL = f"{GROUP}/cancel"
 ANNOTATION_INPUT = f"{GROUP}/input"
 ANNOTATION_UNBLOCK = f"{GROUP}/unblock"
+ANNOTATION_TTL = f"{GROUP}/ttl-seconds-after-finished"
 CRONJOB_TIMESTAMP_ANNOTATION = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 
 RESERVED_NAME_PATTERN = r"-[0-9a-f]{8}-[0-9]{9}$"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from workflow_schedules.api.names import LABEL_SCHEDULE_UID
@@ -17,8 +18,10 @@ from workflow_schedules.handlers.feed import Feed
 from workflow_schedules.scheduler.leader import Leader
 from workflow_schedules.scheduler.leadership import Elector
 from workflow_schedules.scheduler.recovery import REQUESTS, UNFINISHED
+from workflow_schedules.scheduler.retention import RetentionSettings
 from workflow_schedules.scheduler.sweep import Sweep
 from workflow_schedules.scheduler.wakeups import WakeUps
+from workflow_schedules.telemetry.events import Events
 
 if TYPE_CHECKING:
     from workflow_schedules.app.settings import Settings
@@ -41,12 +44,21 @@ class Operator:
         wakeups = WakeUps()
         cache = Cache(Places(settings.max_concurrent_runs, wake=wakeups.wake))
         self._client = client
+        self._events = Events(
+            client.create_event,
+            instance=identity,
+            level=settings.events,
+            now=clock.now,
+            is_busy=self._is_busy,
+        )
         self._cluster = Cluster(
             client=client,
             cache=cache,
             templates=Templates(client),
             wall_clock=clock.now,
             monotonic=clock.monotonic,
+            tell=self._events.occurrence,
+            tell_refused=self._events.refused,
         )
         sweep = Sweep(self._cluster, wakeups)
         self.feed = Feed(cache, wakeups, asyncio.get_running_loop(), on_list=sweep.note_list)
@@ -60,6 +72,11 @@ class Operator:
             watch_cancels=self._watch_cancels,
             drain_seconds=settings.drain_seconds,
             workers=settings.workers,
+            retention=RetentionSettings(
+                name_kept=timedelta(seconds=settings.name_kept_seconds),
+                deleted_kept=timedelta(seconds=settings.retain_deleted_seconds),
+                max_records=settings.max_occurrence_records,
+            ),
         )
 
     @property
@@ -76,6 +93,9 @@ class Operator:
         """Tell whether it schedules."""
         return self._leader.is_leading
 
+    def _is_busy(self) -> bool:
+        return self._leader.is_busy()
+
     async def run(self, stop: asyncio.Event) -> None:
         """Run until `stop` is set; then finish what was begun and release the Lease last.
 
@@ -84,14 +104,16 @@ class Operator:
         async with (
             asyncio.TaskGroup() as tasks
         ):  # a watch that ends by a fault of ours ends the process: it would be blind
-            watches = [tasks.create_task(self._watch_jobs()), tasks.create_task(self._watch_requests())]
+            helpers = [
+                tasks.create_task(helper) for helper in (self._watch_jobs(), self._watch_requests(), self._events.run())
+            ]
             await self._elector.run(
                 lambda fence: self._leader.lead(fence, stop=stop),
                 stop=stop,
                 may_release=self._cluster.is_everything_answered,
             )
-            for each in watches:
-                each.cancel()
+            for helper in helpers:
+                helper.cancel()
 
     async def _watch_jobs(self) -> None:
         await watch(

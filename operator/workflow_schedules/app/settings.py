@@ -6,6 +6,7 @@ import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from workflow_schedules.core.events import EventLevel
 from workflow_schedules.core.model import ObjectRef
 from workflow_schedules.core.runs import ADMISSION_LAG, REQUEST_LIFE
 from workflow_schedules.scheduler.leadership import LeaseTimes
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 PREFIX = "WORKFLOW_SCHEDULES_"
 _LEVELS = frozenset({"DEBUG", "INFO", "WARNING", "ERROR"})
+
+
+_EVENTS = {level.upper(): level for level in EventLevel}
 
 
 class SettingsError(ValueError):
@@ -29,6 +33,9 @@ class Settings:
         lease: the Lease that names the only scheduler.
         lease_times: how long it lasts.
         name_kept_seconds: K, how long a record's or Job's name is kept after its end.
+        retain_deleted_seconds: how long runs and records of a deleted schedule with `deletionPolicy: Retain` are kept.
+        max_occurrence_records: how many records there may be in the whole cluster; 0 is unlimited.
+        events: which Events are written.
         drain_seconds: how long writes in flight may take after SIGTERM.
         probe_port: port of /healthz and /readyz; 0 picks a free one.
         max_concurrent_runs: unfinished scheduled runs of all schedules at once; 0 is unlimited.
@@ -39,6 +46,9 @@ class Settings:
     lease: ObjectRef
     lease_times: LeaseTimes
     name_kept_seconds: float
+    retain_deleted_seconds: float
+    max_occurrence_records: int
+    events: EventLevel
     drain_seconds: float
     probe_port: int
     max_concurrent_runs: int
@@ -67,6 +77,9 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
             retry_seconds=_seconds(environment, "RETRY_SECONDS", 2),
         ),
         name_kept_seconds=_seconds(environment, "NAME_KEPT_SECONDS", 180),
+        retain_deleted_seconds=_number(environment, "RETAIN_DELETED_SECONDS", 30 * 86400, low=0, high=3650 * 86400),
+        max_occurrence_records=int(_number(environment, "MAX_OCCURRENCE_RECORDS", 50_000, low=0, high=100_000_000)),
+        events=_EVENTS[_choice(environment, "EVENTS", "PROBLEMS", frozenset(_EVENTS))],
         drain_seconds=_seconds(environment, "DRAIN_SECONDS", 30),
         probe_port=int(_number(environment, "PROBE_PORT", 8080, low=0, high=65535)),
         max_concurrent_runs=_whole(environment, "MAX_CONCURRENT_RUNS", 0, low=0, high=1_000_000),

@@ -34,6 +34,7 @@ from workflow_schedules.cluster.history import read_log
 from workflow_schedules.cluster.removal import delete_job, read_pods
 from workflow_schedules.cluster.runs import create_job, read_job
 from workflow_schedules.cluster.unblock import begin_anew, prepare
+from workflow_schedules.core.events import Happening
 from workflow_schedules.core.job import labels
 from workflow_schedules.core.model import (
     Append,
@@ -76,6 +77,8 @@ async def apply(cluster: Cluster, step: Step, snapshot: Snapshot, *, fence: Fenc
     try:
         wait_seconds = await _carry_out(cluster, step, snapshot, fence)
     except ClusterError as error:
+        if isinstance(error, UnansweredError):
+            memory.write_given_up_at = cluster.monotonic()
         pause = max(pause_seconds(error, failures=memory.failures), _kept_seconds(cluster, step, snapshot))
         memory.failures += 1
         if isinstance(error, ForbiddenError) and error.is_fence and memory.failures <= FENCE_LAG_TRIES:
@@ -207,7 +210,7 @@ async def _append(cluster: Cluster, step: Append, snapshot: Snapshot, fence: Fen
         answer = await cluster.client.create_occurrence(schedule.ref.namespace, body)
     except (AlreadyExistsError, UnansweredError) as error:
         if isinstance(error, UnansweredError):
-            memory.append_given_up_at = cluster.monotonic()
+            memory.append_given_up_at = memory.write_given_up_at = cluster.monotonic()
         known = memory.head
         memory.is_read = False  # somebody knew more, or nobody knows: read before deciding anew
         await read_log(cluster.client, cluster.cache, snapshot)
@@ -222,6 +225,7 @@ async def _append(cluster: Cluster, step: Append, snapshot: Snapshot, fence: Fen
             f"record {record.ref.name} came back without spec.{', '.join(missing)} as sent: "
             "the installed CRD is older than this operator; apply the CRDs of its version",
         )
+    cluster.tell(Happening.DECIDED, record)
     log.info(
         "decided",
         extra={"schedule": str(schedule.ref), "record": record.ref.name, "decision": str(record.spec.decision)},
@@ -287,7 +291,9 @@ async def _patch_run(cluster: Cluster, run: Run, snapshot: Snapshot, status: dic
     memory = cluster.cache.log(snapshot.uid)
     try:
         known = memory.runs.get(run.record.number)
-        cluster.cache.update_run(snapshot.uid, wire.record_of(await patch_status(cluster, run, known, status)))
+        record = wire.record_of(await patch_status(cluster, run, known, status))
+        cluster.cache.update_run(snapshot.uid, record)
+        cluster.tell(Happening.ENDED, record)
     except NotFoundError:
         memory.block(run.record.ref.name, f"record {run.record.ref.name} is gone although its run was unfinished")
         memory.runs.pop(run.record.number, None)  # there is nothing left to write to
@@ -303,8 +309,11 @@ async def patch_status(cluster: Cluster, run: Run, known: RunMemory | None, stat
     try:
         return await client.patch_occurrence_status(ref.namespace, ref.name, patch)
     except (ConflictError, UnansweredError) as error:
-        if isinstance(error, UnansweredError) and known is not None:
-            known.outcome_given_up_at = cluster.monotonic()
+        if isinstance(error, UnansweredError):
+            if (memory := cluster.cache.logs.get(run.record.spec.schedule_ref.uid or "")) is not None:
+                memory.write_given_up_at = cluster.monotonic()
+            if known is not None:
+                known.outcome_given_up_at = cluster.monotonic()
         found = await client.get_occurrence(ref.namespace, ref.name)
         if found["metadata"]["resourceVersion"] == run.record.resource_version:
             raise  # nothing was learnt, so deciding anew at once would send the same again

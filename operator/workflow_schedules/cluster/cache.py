@@ -19,6 +19,7 @@ from workflow_schedules.core.acceptance import template_of
 from workflow_schedules.core.decide_requests import Queue
 from workflow_schedules.core.model import ObjectRef, Run, Snapshot
 from workflow_schedules.core.requests import is_request
+from workflow_schedules.core.retention import recorded_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -52,6 +53,7 @@ class Cache:
         self._children: dict[ObjectRef, set[str]] = {}
         self._floors = {"schedules": 0, "definitions": 0}
         self._job_versions: dict[ObjectRef, int] = {}
+        self._jobs_of: dict[str, set[ObjectRef]] = {}
         self._jobs_seen_through = 0
 
     # what people write
@@ -223,13 +225,17 @@ class Cache:
                 was_started=job.was_started or known.was_started,
                 was_ready=job.was_ready or known.was_ready,
                 owner_uid=job.owner_uid or known.owner_uid,
+                recorded_at=job.recorded_at or known.recorded_at,
             )
         elif known is not None and job.is_gone:
             return None
         if job.is_gone and not self._is_awaited(job):
             self._forget_gone(job)
         else:
+            if known is not None and known.schedule_uid != job.schedule_uid:
+                self._unlist_job(known)
             self.jobs[job.ref], self._job_versions[job.ref] = job, seen.version
+            self._jobs_of.setdefault(job.schedule_uid, set()).add(job.ref)
         if known == job:
             return None
         request = self.requests.of_job(job)
@@ -237,10 +243,43 @@ class Cache:
 
     def _forget_gone(self, job: Job) -> None:
         """Drop a Job that is gone; what remains to be known of it is that it is (R14)."""
-        self.jobs.pop(job.ref, None)
-        self._job_versions.pop(job.ref, None)
+        self._drop_job(job.ref)
         for run in self._runs_of(job):
             run.is_job_gone = run.is_job_gone or run.record.status.job_uid == job.uid
+
+    def _drop_job(self, ref: ObjectRef) -> None:
+        if (known := self.jobs.pop(ref, None)) is not None:
+            self._unlist_job(known)
+        self._job_versions.pop(ref, None)
+
+    def _unlist_job(self, job: Job) -> None:
+        refs = self._jobs_of.get(job.schedule_uid, set())
+        refs.discard(job.ref)
+        if not refs:
+            self._jobs_of.pop(job.schedule_uid, None)
+
+    # what is kept of finished runs
+
+    def schedules_with_jobs(self) -> list[str]:
+        """Return the UIDs that Jobs name as their schedule's."""
+        return list(self._jobs_of)
+
+    def jobs_of(self, uid: str) -> list[Job]:
+        """Return the Jobs that say they are of this schedule, those that are gone left out."""
+        return [job for ref in self._jobs_of.get(uid, ()) if not (job := self.jobs[ref]).is_gone]
+
+    def note_recorded(self, record: Record) -> bool:
+        """Note on the Job of a run that its result is on record; tell whether there is one, and it is the run's own."""
+        at, job = recorded_at(record), self.jobs.get(record.ref)
+        if at is None or job is None or job.owner_uid != record.uid:
+            return False
+        self.jobs[record.ref] = replace(job, recorded_at=at)
+        return True
+
+    def forget_job(self, ref: ObjectRef, uid: str) -> None:
+        """Forget a Job that was removed by us."""
+        if (known := self.jobs.get(ref)) is not None and known.uid == uid:
+            self._drop_job(ref)
 
     def _is_awaited(self, job: Job) -> bool:
         """Tell whether the outcome of a Job's run is still to be recorded."""
@@ -305,7 +344,7 @@ class Cache:
     def update_run(self, uid: str, record: Record) -> None:
         """Take in a newer status of a run; once it is final, a Job that is gone is needed no more."""
         self.log(uid).update(record)
-        self._drop_unawaited(record.ref)
+        self._take_note(record)
 
     def run_memory(self, uid: str, record: Record) -> RunMemory | None:
         """Return what this process lived through with a run: of the schedule's log, or a request's."""
@@ -314,7 +353,7 @@ class Cache:
     def put_request(self, record: Record) -> bool:
         """Take in a request; tell whether that was news."""
         is_news = self.requests.put(record)
-        self._drop_unawaited(record.ref)
+        self._take_note(record)
         return is_news
 
     def remove_request(self, ref: ObjectRef, uid: str | None = None) -> Record | None:
@@ -322,6 +361,10 @@ class Cache:
         gone = self.requests.remove(ref, uid)
         self._drop_unawaited(ref)
         return gone
+
+    def _take_note(self, record: Record) -> None:
+        self.note_recorded(record)
+        self._drop_unawaited(record.ref)
 
     def _drop_unawaited(self, ref: ObjectRef) -> None:
         job = self.jobs.get(ref)

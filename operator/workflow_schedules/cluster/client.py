@@ -19,6 +19,7 @@ from workflow_schedules.cluster.errors import GoneError, UnansweredError, error_
 from workflow_schedules.cluster.methods import (
     CONTROLLER_REVISIONS,
     DEFINITIONS,
+    EVENTS,
     HTTP_METHODS,
     JOBS,
     LEASES,
@@ -67,7 +68,7 @@ class Client:
         """Take the way for all requests, and that for the Lease's own, which must not queue behind them (P20)."""
         self._transport = transport
         self._lease_transport = lease_transport or transport
-        self.last_unanswered_write_at: float | None = None  # on the event loop's clock; the Lease's own left out
+        self.last_unanswered_write_at: float | None = None  # on the event loop's clock; Lease and Events left out
         self._date = ""
         self._server_time: datetime | None = None
         self._server_time_read_at = 0.0
@@ -178,6 +179,10 @@ class Client:
         """Replace the Lease; ``metadata.resourceVersion`` in the body makes it a compare-and-set."""
         return await self._send("update", LEASES, namespace, name, query=_WRITE_QUERY, body=body)
 
+    async def create_event(self, namespace: str, body: Json | bytes) -> Json:
+        """Create an Event."""
+        return await self._create(EVENTS, namespace, body)
+
     # lists and watches of any kind in the table
 
     async def list_all(
@@ -283,7 +288,8 @@ class Client:
                 raise error_of(answer.status, answer.headers, answer.body)
             return _parsed(answer)
         except (UnansweredError, asyncio.CancelledError):
-            if verb not in {"get", "list"} and resource is not LEASES and "dryRun" not in (query or {}):
+            is_sent = verb not in {"get", "list"} and "dryRun" not in (query or {})
+            if is_sent and resource not in {LEASES, EVENTS}:
                 self.last_unanswered_write_at = asyncio.get_running_loop().time()
             raise
 

@@ -11,9 +11,12 @@ from workflow_schedules.core.runs import REQUEST_LIFE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from workflow_schedules.api.common import Condition
     from workflow_schedules.cluster.cache import Cache
     from workflow_schedules.cluster.client import Client
     from workflow_schedules.cluster.templates import Templates
+    from workflow_schedules.core.events import Happening
+    from workflow_schedules.core.model import Record, Schedule
 
 CLOCK_TOLERANCE = timedelta(seconds=2)
 
@@ -25,6 +28,8 @@ class Cluster:
     Attributes:
         wall_clock: this machine's, aware UTC.
         monotonic: seconds, never stepping back.
+        tell: is told what became of an occurrence, once that is on record.
+        tell_refused: is told of a schedule whose spec can't be used, once its status says so.
     """
 
     client: Client
@@ -32,6 +37,8 @@ class Cluster:
     templates: Templates
     wall_clock: Callable[[], datetime]
     monotonic: Callable[[], float]
+    tell: Callable[[Happening, Record], None] = lambda _happening, _record: None
+    tell_refused: Callable[[Schedule, Condition], None] = lambda _schedule, _accepted: None
 
     def now(self) -> datetime:
         """Return the time to decide on: the wall clock, held back where it runs ahead of the API server's.

@@ -55,6 +55,7 @@ class ScheduleLog:
         recent: newest decisions first, Baselines left out.
         failures: requests that failed since the last one that didn't.
         append_given_up_at: monotonic second in which the next record was last left without an answer, and not found since.
+        write_given_up_at: monotonic second in which a write of this schedule was last left without an answer.
     """
 
     is_read: bool = False
@@ -68,6 +69,7 @@ class ScheduleLog:
     recent: list[RecentOccurrence] = field(default_factory=list)
     failures: int = 0
     append_given_up_at: float | None = None
+    write_given_up_at: float | None = None
 
     def block(self, record_name: str, why: str) -> None:
         """Note that the log contradicts itself: nothing is decided on it until a person sets that record aside (R31)."""

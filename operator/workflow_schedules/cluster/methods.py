@@ -63,6 +63,7 @@ JOBS: Final = Resource("batch", "v1", "jobs")
 PODS: Final = Resource("", "v1", "pods")
 CONTROLLER_REVISIONS: Final = Resource("apps", "v1", "controllerrevisions")
 LEASES: Final = Resource("coordination.k8s.io", "v1", "leases")
+EVENTS: Final = Resource("events.k8s.io", "v1", "events")
 
 _VERBS: Final[Mapping[Resource, tuple[Verb, ...]]] = {
     DEFINITIONS: ("get", "list", "watch"),
@@ -75,6 +76,7 @@ _VERBS: Final[Mapping[Resource, tuple[Verb, ...]]] = {
     PODS: ("list",),
     CONTROLLER_REVISIONS: ("create", "get"),
     LEASES: ("create", "get", "update"),
+    EVENTS: ("create",),
 }
 
 

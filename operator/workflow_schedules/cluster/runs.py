@@ -16,6 +16,7 @@ from workflow_schedules.cluster.errors import (
     UnansweredError,
 )
 from workflow_schedules.core.acceptance import template_of
+from workflow_schedules.core.events import Happening
 from workflow_schedules.core.job import job_manifest
 from workflow_schedules.core.requests import last_successful_time
 from workflow_schedules.core.zones import UnknownTimeZoneError, load_zone
@@ -47,11 +48,12 @@ async def create_job(cluster: Cluster, run: Run, snapshot: Snapshot, fence: Fenc
     try:
         fence.check()
         cluster.cache.put_job(await cluster.client.create_job(ref.namespace, manifest))
+        cluster.tell(Happening.STARTED, run.record)
     except AlreadyExistsError:
         await read_job(cluster, ref)
     except UnansweredError as error:
         note_failure(memory, error, cluster.now())
-        memory.create_given_up_at = cluster.monotonic()
+        memory.create_given_up_at = cluster.cache.log(snapshot.uid).write_given_up_at = cluster.monotonic()
         await read_job(cluster, ref)
     except RefusedError as error:
         if isinstance(error, ForbiddenError) and error.is_fence:

@@ -5,7 +5,7 @@ Nothing that is read here may raise for one bad object: what can't be understood
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
+_TTL_DIGITS = 10  # an int32 in the template
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_DEPTH = 200  # what is nested deeper can't be hashed or checked; the API server takes ten thousand levels
 
@@ -142,7 +143,13 @@ def job_of(body: Mapping[str, Any], *, is_gone: bool = False) -> Job:
         suspension_changed_at=_time(suspension.get("lastTransitionTime")),
         is_deleting="deletionTimestamp" in metadata,
         is_gone=is_gone,
+        ttl=_ttl(metadata),
     )
+
+
+def _ttl(metadata: Mapping[str, Any]) -> timedelta | None:
+    text = (metadata.get("annotations") or {}).get(names.ANNOTATION_TTL, "")
+    return timedelta(seconds=int(text)) if text.isdecimal() and len(text) <= _TTL_DIGITS else None
 
 
 def _phase(

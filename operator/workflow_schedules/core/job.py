@@ -43,7 +43,7 @@ def job_manifest(
     job_template: Manifest = json.loads(template.body)
     metadata = job_template.get("metadata") or {}
     spec: Manifest = job_template.get("spec") or {}
-    spec.pop("ttlSecondsAfterFinished", None)  # the operator removes the Job, after its outcome is on record
+    ttl = spec.pop("ttlSecondsAfterFinished", None)  # the operator removes the Job, after its outcome is on record
     _limit(spec, record.spec.active_deadline_seconds)
     ours = record_labels(record)
     _prepare_pod(spec, record, ours, last_successful_at)
@@ -54,7 +54,7 @@ def job_manifest(
             "name": record.ref.name,
             "namespace": record.ref.namespace,
             "labels": {**(metadata.get("labels") or {}), **ours},
-            "annotations": {**(metadata.get("annotations") or {}), **_annotations(record, zone, writer)},
+            "annotations": {**(metadata.get("annotations") or {}), **_annotations(record, zone, writer, ttl)},
             "ownerReferences": [
                 {
                     "apiVersion": names.API_VERSION,
@@ -135,12 +135,14 @@ def labels(schedule_name: str, schedule_uid: str, cause: str, scheduled_at: date
     return found
 
 
-def _annotations(record: Record, zone: tzinfo, writer: Writer) -> dict[str, str]:
+def _annotations(record: Record, zone: tzinfo, writer: Writer, ttl: object) -> dict[str, str]:
     found = {
         names.ANNOTATION_EPOCH: str(writer.epoch),
         names.ANNOTATION_WRITER: writer.identity,
         names.ANNOTATION_LEASE: writer.lease,
     }
+    if isinstance(ttl, int) and ttl >= 0:
+        found[names.ANNOTATION_TTL] = str(ttl)
     if record.spec.scheduled_time is not None:
         found[names.CRONJOB_TIMESTAMP_ANNOTATION] = record.spec.scheduled_time.astimezone(zone).isoformat()
     return found

@@ -133,6 +133,8 @@ class Job:
         suspension_changed_at: when it was last suspended (if it is) or resumed; None when it never was suspended.
         is_deleting: it waits for its Pods to go.
         is_gone: the object was deleted; everything else is its last state.
+        ttl: how long it is kept after its end by its template; None leaves that to the history limits (R22).
+        recorded_at: when its run's final outcome was recorded; None when that is not known.
     """
 
     ref: ObjectRef
@@ -150,6 +152,8 @@ class Job:
     suspension_changed_at: datetime | None = None
     is_deleting: bool = False
     is_gone: bool = False
+    ttl: timedelta | None = None
+    recorded_at: datetime | None = None
 
     @property
     def is_finished(self) -> bool:

@@ -12,12 +12,14 @@ from workflow_schedules.scheduler.definitions import DefinitionStatuses
 from workflow_schedules.scheduler.dry_runs import DryRuns
 from workflow_schedules.scheduler.loop import Loop
 from workflow_schedules.scheduler.recovery import FenceProof, prove_fence, take_over
+from workflow_schedules.scheduler.retention import Retention
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
+    from workflow_schedules.scheduler.retention import RetentionSettings
     from workflow_schedules.scheduler.sweep import Sweep
     from workflow_schedules.scheduler.wakeups import WakeUps
 
@@ -40,7 +42,7 @@ _FENCE_PROBLEMS: dict[FenceProof | None, str] = {
 class Leader:
     """Schedules for as long as a fence lasts."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the composition root hands over each part by name
         self,
         *,
         cluster: Cluster,
@@ -51,6 +53,7 @@ class Leader:
         watch_cancels: Callable[[], Awaitable[None]],
         drain_seconds: float,
         workers: int,
+        retention: RetentionSettings,
     ) -> None:
         self._cluster = cluster
         self._wakeups = wakeups
@@ -60,10 +63,21 @@ class Leader:
         self._watch_cancels = watch_cancels
         self._drain_seconds = drain_seconds
         self._dry_runs = DryRuns(cluster)
-        self._loop = Loop(cluster=cluster, wakeups=wakeups, workers=workers, on_seen=self._dry_runs.note)
+        self._loop = Loop(cluster=cluster, wakeups=wakeups, workers=workers, on_reconciled=self._note_reconciled)
+        self._retention = Retention(
+            cluster, retention, is_busy=self._loop.is_busy, is_working_on=self._loop.is_working_on
+        )
         self._definitions = DefinitionStatuses(cluster, wake=wakeups.wake)
         self.is_leading = False
         self.fence_problem: str | None = None
+
+    def _note_reconciled(self, uid: str) -> None:
+        self._dry_runs.note(uid)
+        self._retention.note(uid)
+
+    def is_busy(self) -> bool:
+        """Tell whether schedules wait their turn."""
+        return self._loop.is_busy()
 
     async def lead(self, fence: Fence, *, stop: asyncio.Event) -> None:
         """Lead until `stop` is set and everything begun is finished, or until cancelled.
@@ -75,12 +89,15 @@ class Leader:
             return
         self.is_leading = True
         self._dry_runs.forget()
+        self._retention.begin(fence, stop=stop)
         helpers = [
             asyncio.ensure_future(_for_ever(helper))
             for helper in (
                 lambda: self._prove_fence(fence),
                 lambda: self._definitions.run(fence),
                 lambda: self._dry_runs.run(fence),
+                lambda: self._retention.run(fence, stop=stop),
+                lambda: self._retention.sweep(fence, stop=stop),
                 self._sweep.run,
                 self._watch_cancels,
             )
@@ -88,6 +105,7 @@ class Leader:
         try:
             work = asyncio.ensure_future(self._loop.run(fence, stop=stop))
             await self._until_done(work, stop)
+            await self._retention.settle()
         finally:
             self.is_leading = False
             for helper in helpers:

@@ -34,11 +34,16 @@ class Loop:
     """Reconciles what is due while this process leads."""
 
     def __init__(
-        self, *, cluster: Cluster, wakeups: WakeUps, on_seen: Callable[[str], None], workers: int = WORKERS
+        self,
+        *,
+        cluster: Cluster,
+        wakeups: WakeUps,
+        workers: int = WORKERS,
+        on_reconciled: Callable[[str], None] = lambda _uid: None,
     ) -> None:
         self._cluster = cluster
-        self._on_seen = on_seen
         self._wakeups = wakeups
+        self._on_reconciled = on_reconciled
         self._projections = Projections(cluster, is_busy=self._has_backlog)
         self._workers = workers
         self._busy: set[str] = set()
@@ -47,6 +52,14 @@ class Loop:
 
     def _has_backlog(self) -> bool:
         return self._backlog > 0
+
+    def is_busy(self) -> bool:
+        """Tell whether schedules wait their turn, or all turns are taken."""
+        return self._has_backlog() or len(self._busy) >= self._workers
+
+    def is_working_on(self, uid: str) -> bool:
+        """Tell whether a write of this schedule may be under way."""
+        return uid in self._busy
 
     async def run(self, fence: Fence, *, stop: asyncio.Event) -> None:
         """Reconcile until `stop` is set; then begin nothing more, finish what was begun, and write what statuses wait.
@@ -86,9 +99,7 @@ class Loop:
     async def _work_on(self, woken: str, fence: Fence) -> datetime | None:
         if is_key(woken):
             return await reconcile_requests(woken, cluster=self._cluster, wakeups=self._wakeups, fence=fence)
-        at = await reconcile(woken, cluster=self._cluster, projections=self._projections, fence=fence)
-        self._on_seen(woken)
-        return at
+        return await reconcile(woken, cluster=self._cluster, projections=self._projections, fence=fence)
 
     async def _reconcile(self, uid: str, fence: Fence, slots: asyncio.Semaphore) -> None:
         try:
@@ -102,6 +113,8 @@ class Loop:
         finally:
             self._busy.discard(uid)
             slots.release()
+        if not is_key(uid):
+            self._on_reconciled(uid)
         if uid in self._woken_while_busy:
             self._woken_while_busy.discard(uid)
             self._wakeups.wake(uid)

@@ -11,11 +11,17 @@ import logging
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from workflow_schedules.api.common import wire_name
+from workflow_schedules.api.common import ConditionStatus, wire_name
 from workflow_schedules.api.schedule import WorkflowScheduleStatus
 from workflow_schedules.cluster.apply import reread_schedule
 from workflow_schedules.cluster.backoff import pause_seconds
-from workflow_schedules.cluster.errors import ClusterError, ConflictError, ForbiddenError, NotFoundError
+from workflow_schedules.cluster.errors import (
+    ClusterError,
+    ConflictError,
+    ForbiddenError,
+    NotFoundError,
+    UnansweredError,
+)
 from workflow_schedules.core.log import open_runs
 from workflow_schedules.core.outcome import RUNNING_AFTER
 from workflow_schedules.core.status import project
@@ -100,7 +106,16 @@ class Projections:
         except ClusterError as error:
             return self._try_later(uid, error)
         self._failures.pop(uid, None)
+        self._tell(schedule, wanted)
         return None
+
+    def _tell(self, schedule: Schedule, written: WorkflowScheduleStatus) -> None:
+        """Tell of a spec that can't be used, once per generation."""
+        if schedule.status is not None and schedule.status.observed_generation == written.observed_generation:
+            return
+        for condition in written.conditions:
+            if condition.type == "Accepted" and condition.status is ConditionStatus.FALSE:
+                self._cluster.tell_refused(schedule, condition)
 
     async def _look_again(self, uid: str, schedule: Schedule, refusal: ClusterError) -> datetime:
         """Somebody edited it, or it is gone: find out, since the watch may have missed that."""
@@ -115,6 +130,8 @@ class Projections:
         return self._due[uid]
 
     def _try_later(self, uid: str, error: ClusterError) -> datetime:
+        if isinstance(error, UnansweredError):
+            self._cluster.cache.log(uid).write_given_up_at = self._cluster.monotonic()
         failures = self._failures.get(uid, 0)
         self._failures[uid] = failures + 1
         pause = timedelta(seconds=pause_seconds(error, failures=failures))

@@ -1,0 +1,288 @@
+"""The slow look at every record there is: what no schedule's own look finds.
+
+Deleted schedules' histories, requests, what an earlier leader left beyond the limits, and the cap over all records. One paged
+list soon after a takeover and every few hours; of each namespace only as much is in memory as has to go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import logging
+from collections import defaultdict, deque
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from workflow_schedules.api.common import format_utc
+from workflow_schedules.api.schedule import State
+from workflow_schedules.cluster.backoff import pause_seconds
+from workflow_schedules.cluster.errors import ClusterError, NotFoundError
+from workflow_schedules.cluster.kept import SCHEDULE_GONE, kept_record
+from workflow_schedules.cluster.methods import OCCURRENCES
+from workflow_schedules.core.retention import KeptRecord, Times, prunable_records, prune_deleted, prune_records
+from workflow_schedules.scheduler.removal import NotNowError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from workflow_schedules.cluster.cluster import Cluster
+    from workflow_schedules.cluster.fence import Fence
+    from workflow_schedules.scheduler.pacing import Pacer
+    from workflow_schedules.scheduler.removal import Remover
+
+log = logging.getLogger(__name__)
+
+FIRST_AFTER_SECONDS = 15.0  # after a takeover: what was due by then has been started
+EVERY_SECONDS = 6 * 3600.0
+MOST_AT_ONCE = 5000  # records that one look puts on the list to be removed; the next look takes the rest
+SOON_SECONDS = 60.0
+LOOK_AGAIN_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Removal:
+    """One record that is to go; that of a deleted schedule takes its Job along."""
+
+    schedule_uid: str
+    record: KeptRecord
+    is_of_deleted: bool = False
+
+
+class HistorySweep:
+    """Finds what is to go and removes it, oldest first."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        *,
+        name_kept: timedelta,
+        deleted_kept: timedelta,
+        max_records: int,
+        on_removed: Callable[[str], None],
+    ) -> None:
+        """Take the settings, and who is told the UID of the schedule that a removed record was of."""
+        self._cluster = cluster
+        self._name_kept = name_kept
+        self._deleted_kept = deleted_kept
+        self._max_records = max_records
+        self._on_removed = on_removed
+        self._removals: deque[_Removal] = deque()
+
+    @property
+    def waiting(self) -> int:
+        """Return how many records are on the list to be removed."""
+        return len(self._removals)
+
+    async def run(self, remover: Remover, pacer: Pacer, fence: Fence, stop: asyncio.Event) -> None:
+        """Sweep until `stop` is set or this is cancelled.
+
+        Raises:
+            LostLeaseError: this epoch may not write any more.
+        """
+        self._removals.clear()
+        await asyncio.sleep(self._until(fence, FIRST_AFTER_SECONDS))
+        while not stop.is_set():
+            again_seconds = EVERY_SECONDS
+            try:
+                found = await self._look(pacer)
+                await asyncio.sleep(self._until(fence, self._name_kept.total_seconds()))  # P1: nothing goes before
+                await self._mark(found.newly_gone, remover, fence)
+                self._removals.extend(found.removals())
+                again_seconds = SOON_SECONDS if found.is_cut else EVERY_SECONDS
+            except ClusterError as error:
+                log.warning("could not read all records, it is tried again", extra={"error": error.message})
+                again_seconds = SOON_SECONDS
+            await self._remove_all(remover, stop)
+            await asyncio.sleep(again_seconds)
+
+    def _until(self, fence: Fence, seconds: float) -> float:
+        return max(0.0, fence.acquired_at + seconds - self._cluster.monotonic())
+
+    # what there is
+
+    async def _look(self, pacer: Pacer) -> _Found:
+        found = _Found(self._max_records)
+        namespace, rows = "", defaultdict[str, list[KeptRecord]](list)
+        unreadable: set[str] = set()
+        await pacer.turn()
+        async for page in self._cluster.client.pages(OCCURRENCES):
+            for body in page.items:
+                if body["metadata"].get("namespace", "") != namespace:  # lists are ordered by namespace, then name
+                    self._judge_namespace(rows, unreadable, found)
+                    namespace, rows, unreadable = body["metadata"].get("namespace", ""), defaultdict(list), set()
+                if (row := kept_record(body)) is not None:
+                    rows[row[0]].append(row[1])
+                elif uid := ((body.get("spec") or {}).get("scheduleRef") or {}).get("uid"):
+                    unreadable.add(str(uid))
+            found.total += len(page.items)
+            await pacer.turn()
+        self._judge_namespace(rows, unreadable, found)
+        return found
+
+    def _judge_namespace(self, rows: dict[str, list[KeptRecord]], unreadable: set[str], found: _Found) -> None:
+        for uid, records in rows.items():
+            if uid not in unreadable and not self._is_blocked(uid):
+                self._judge(uid, records, found, self._times())
+
+    def _judge(self, uid: str, records: list[KeptRecord], found: _Found, times: Times) -> None:
+        cache = self._cluster.cache
+        schedule = cache.schedules.get(uid)
+        newest = max(records, key=lambda record: record.age_key)
+        numbered = [record for record in records if record.number is not None]
+        head = max(numbered, key=lambda record: record.number or 0, default=None)
+        if schedule is None:
+            if newest.gone_since is None:
+                found.newly_gone.append((uid, newest))
+            gone = prune_deleted(records, retained=self._deleted_kept, times=times)
+            if gone.now:
+                found.add(uid, gone.now, is_of_deleted=True)
+                return
+        stored = schedule.status.log_head if schedule and schedule.status else None
+        prunable = list(
+            prunable_records(
+                records,
+                log_head=stored if schedule is not None else (head.number if head else None),
+                open_numbers=head.open if head else (),
+                with_jobs={job.ref for job in cache.jobs_of(uid)},
+            )
+        )
+        surplus = 0
+        if schedule is not None and schedule.spec is not None:
+            finished = sum(1 for record in records if record.finished_at is not None)
+            surplus = finished - schedule.spec.occurrence_history_limit
+        due = prune_records(prunable, surplus=surplus, times=times).now
+        found.add(uid, due)
+        free = prune_records(prunable, surplus=len(prunable), times=times).now
+        found.note_spare(uid, free[len(due) :])
+
+    def _is_blocked(self, uid: str) -> bool:
+        """Tell whether the log can't be trusted: nothing of it is touched then (R31)."""
+        memory, schedule = self._cluster.cache.logs.get(uid), self._cluster.cache.schedules.get(uid)
+        if memory is not None and memory.contradiction is not None:
+            return True
+        return bool(schedule and schedule.status and schedule.status.state is State.BLOCKED)
+
+    def _times(self) -> Times:
+        """Return when it is; that K has passed since the acquisition is waited for before anything is removed."""
+        return Times(now=self._cluster.now(), name_kept=self._name_kept, since_acquired=self._name_kept)
+
+    # what is done about it
+
+    async def _remove_all(self, remover: Remover, stop: asyncio.Event) -> None:
+        while self._removals and not stop.is_set():
+            removal = self._removals[0]
+            try:
+                await self._remove(removal, remover)
+            except NotNowError:
+                await self._put_off(removal.schedule_uid, LOOK_AGAIN_SECONDS)
+            except ClusterError as error:
+                log.warning("a record was not removed, it is tried again", extra={"error": error.message})
+                await self._put_off(removal.schedule_uid, pause_seconds(error, failures=3))
+            else:
+                self._removals.popleft()
+
+    async def _put_off(self, uid: str, seconds: float) -> None:
+        """Let the others go first: all of this schedule wait in their order, since its newest record goes last."""
+        others = [removal for removal in self._removals if removal.schedule_uid != uid]
+        self._removals = deque([*others, *(removal for removal in self._removals if removal.schedule_uid == uid)])
+        await asyncio.sleep(seconds)
+
+    async def _remove(self, removal: _Removal, remover: Remover) -> None:
+        uid, record = removal.schedule_uid, removal.record
+        cache = self._cluster.cache
+        if self._is_blocked(uid) or (removal.is_of_deleted and uid in cache.schedules):
+            return
+        if (job := cache.jobs.get(record.ref)) is not None and not job.is_gone:
+            if not removal.is_of_deleted or job.owner_uid != record.uid:
+                return  # it came since, or is somebody else's
+            await remover.remove_job(uid, job.ref, job.uid)
+        await remover.remove_record(uid, record.ref, record.uid)
+        self._on_removed(uid)
+
+    async def _mark(self, newly_gone: list[tuple[str, KeptRecord]], remover: Remover, fence: Fence) -> None:
+        """Note on the newest record of each deleted schedule since when it is known to be gone: one write, once."""
+        for uid, record in newly_gone:
+            try:
+                await remover.turn(uid)
+                if await self._is_gone(uid, record):
+                    await self._mark_one(record, fence)
+            except NotNowError:
+                continue
+            except ClusterError as error:
+                log.warning("a deleted schedule's history was not marked", extra={"error": error.message})
+
+    async def _is_gone(self, uid: str, record: KeptRecord) -> bool:
+        if uid in self._cluster.cache.schedules:
+            return False
+        try:
+            found = await self._cluster.client.get_schedule(record.ref.namespace, record.schedule_name)
+        except NotFoundError:
+            return True
+        return bool(found["metadata"]["uid"] != uid)
+
+    async def _mark_one(self, record: KeptRecord, fence: Fence) -> None:
+        client, ref = self._cluster.client, record.ref
+        body = await client.get_occurrence(ref.namespace, ref.name)
+        fence.check()
+        await client.patch_occurrence_status(ref.namespace, ref.name, _gone_patch(body, self._cluster.now(), fence))
+
+
+class _Found:
+    """What one look found."""
+
+    def __init__(self, max_records: int) -> None:
+        self.total = 0
+        self.newly_gone: list[tuple[str, KeptRecord]] = []
+        self.is_cut = False
+        self._max_records = max_records
+        self._due: list[_Removal] = []
+        self._spare: list[tuple[float, int, _Removal]] = []  # the oldest that could go, newest of them first
+        self._noted = 0
+
+    def add(self, uid: str, records: tuple[KeptRecord, ...], *, is_of_deleted: bool = False) -> None:
+        """Put records on the list."""
+        room = max(0, MOST_AT_ONCE - len(self._due))
+        self.is_cut = self.is_cut or len(records) > room
+        self._due += [
+            _Removal(schedule_uid=uid, record=record, is_of_deleted=is_of_deleted) for record in records[:room]
+        ]
+
+    def note_spare(self, uid: str, records: tuple[KeptRecord, ...]) -> None:
+        """Note records that may go if there are too many in all."""
+        if not self._max_records:
+            return
+        for record in records:
+            self._noted += 1  # a tie-breaker
+            age = (record.finished_at or record.created_at).timestamp()
+            heapq.heappush(self._spare, (-age, self._noted, _Removal(schedule_uid=uid, record=record)))
+            if len(self._spare) > MOST_AT_ONCE:
+                heapq.heappop(self._spare)
+
+    def removals(self) -> list[_Removal]:
+        """Return everything that is to go."""
+        excess = self.total - len(self._due) - self._max_records if self._max_records else 0
+        if excess <= 0:
+            return self._due
+        oldest_first = [removal for _, _, removal in sorted(self._spare, reverse=True)]
+        self.is_cut = self.is_cut or len(oldest_first) == MOST_AT_ONCE < excess
+        log.info("there are more records than maxOccurrenceRecords", extra={"records": self.total})
+        return self._due + oldest_first[:excess]
+
+
+def _gone_patch(body: dict[str, Any], now: datetime, fence: Fence) -> dict[str, Any]:
+    condition = {
+        "type": SCHEDULE_GONE,
+        "status": "True",
+        "reason": "Deleted",
+        "message": "the schedule was deleted; its history is kept for a while from here on",
+        "lastTransitionTime": format_utc(now),
+    }
+    return {
+        "metadata": {"resourceVersion": body["metadata"]["resourceVersion"]},
+        "status": {
+            "conditions": [*((body.get("status") or {}).get("conditions") or ()), condition],
+            "fencingEpoch": fence.writer.epoch,
+            "writer": fence.writer.identity,
+        },
+    }

@@ -1,0 +1,86 @@
+"""Judges every DELETE of an operator as it arrives: nothing goes that had to stay (R26, R30; P1, P7)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from support.api_hooks import JOB_CONTROLLER
+from support.api_kinds import KIND_OF, Json, RefusedError
+from support.api_requests import USER, Admission
+from support.api_server import Clock, FakeApiServer
+from support.auditor import FINAL
+from workflow_schedules.api.common import parse_utc
+
+KEPT = timedelta(seconds=180 - 3)  # whole seconds in objects, and an operator's clock may be 2 s ahead
+
+
+class RetentionAuditor:
+    """An admission hook that refuses nothing and notes what is wrong."""
+
+    def __init__(self, server: FakeApiServer, clock: Clock, violations: list[str]) -> None:
+        self._server = server
+        self._clock = clock
+        self._violations = violations
+        self.removed: list[str] = []
+        server.admission.append(self)
+
+    def __call__(self, admission: Admission) -> RefusedError | None:
+        if admission.operation == "DELETE" and admission.client not in {USER, JOB_CONTROLLER}:
+            self.removed.append(f"{admission.kind.plural}/{admission.name}")
+            match admission.kind.plural:
+                case "jobs":
+                    self._judge_job(admission.old)
+                case "scheduleoccurrences":
+                    self._judge_record(admission.old)
+        return None
+
+    def _judge_job(self, job: Json) -> None:
+        metadata = job["metadata"]
+        record = self._server.find("scheduleoccurrences", metadata["namespace"], metadata["name"])
+        owner = next((each["uid"] for each in metadata.get("ownerReferences", ()) if each.get("controller")), "")
+        if record is None or record["metadata"]["uid"] != owner:
+            self._wrong("P10", f"Job {metadata['name']} was removed, which is not a record's")
+        elif not self._is_kept_long_enough(record):
+            self._wrong("R26", f"Job {metadata['name']} was removed too early")
+
+    def _judge_record(self, record: Json) -> None:
+        name, spec = record["metadata"]["name"], record["spec"]
+        uid, namespace = spec["scheduleRef"].get("uid"), record["metadata"]["namespace"]
+        if not self._is_kept_long_enough(record):
+            self._wrong("P1", f"record {name} was pruned too early")
+        if self._server.find("jobs", namespace, name) is not None:
+            self._wrong("R22", f"record {name} was pruned before its Job")
+        schedule = self._server.find("workflowschedules", namespace, spec["scheduleRef"]["name"])
+        if schedule is not None and schedule["metadata"]["uid"] == uid and spec["cause"] == "Scheduled":
+            self._judge_of_log(record, schedule)
+
+    def _judge_of_log(self, record: Json, schedule: Json) -> None:
+        name, number = record["metadata"]["name"], record["spec"]["sequence"]
+        stored = self._server.store.of(KIND_OF["scheduleoccurrences"]).values()
+        uid = schedule["metadata"]["uid"]
+        records = [each.body for each in stored if each.body["spec"]["scheduleRef"].get("uid") == uid]
+        if number >= (schedule.get("status") or {}).get("logHead", 0):
+            self._wrong("P7", f"record {name} was pruned at or past the stored head")
+        newest = max(records, key=lambda each: each["spec"]["sequence"])
+        if number in newest["spec"].get("open", ()):
+            self._wrong("P7", f"record {name} was pruned although the newest calls it open")
+        for outcome in ("Completed", "Failed"):
+            same = [
+                each["spec"]["sequence"] for each in records if (each.get("status") or {}).get("outcome") == outcome
+            ]
+            if same and number == max(same):
+                self._wrong("R30", f"record {name}, the newest {outcome}, was pruned")
+
+    def _is_kept_long_enough(self, record: Json) -> bool:
+        spec, status = record["spec"], record.get("status") or {}
+        times = [record["metadata"]["creationTimestamp"]]
+        if spec.get("decision") in {None, "Admitted"}:
+            if status.get("outcome") not in FINAL:
+                return False
+            times += [each["time"] for each in status.get("transitions", ())]
+        lease = self._server.objects("leases")
+        times += [each["spec"]["acquireTime"] for each in lease if each["spec"].get("acquireTime")]
+        return all(self._clock.now() - parse_utc(time) >= KEPT for time in times)
+
+    def _wrong(self, rule: str, what: str) -> None:
+        self._violations.append(f"{rule}: {what} (at {self._clock.now():%H:%M:%S})")
