@@ -11,6 +11,7 @@ from support.api_server import Clock, FakeApiServer
 from support.auditor import FINAL
 from workflow_schedules.api.common import parse_utc
 
+SETTLE = timedelta(seconds=90 - 3)
 KEPT = timedelta(seconds=180 - 3)  # whole seconds in objects, and an operator's clock may be 2 s ahead
 
 
@@ -40,6 +41,9 @@ class RetentionAuditor:
         owner = next((each["uid"] for each in metadata.get("ownerReferences", ()) if each.get("controller")), "")
         if record is None or record["metadata"]["uid"] != owner:
             self._wrong("P10", f"Job {metadata['name']} was removed, which is not a record's")
+        elif _was_ended(record):
+            if not self._is_beyond_late_creates(record):
+                self._wrong("P12", f"Job {metadata['name']} was removed while a create of it might still arrive")
         elif not self._is_kept_long_enough(record):
             self._wrong("R26", f"Job {metadata['name']} was removed too early")
 
@@ -71,6 +75,13 @@ class RetentionAuditor:
             if same and number == max(same):
                 self._wrong("R30", f"record {name}, the newest {outcome}, was pruned")
 
+    def _is_beyond_late_creates(self, record: Json) -> bool:
+        """Tell whether the holder of the Lease made the record itself, or has held the Lease for long enough."""
+        spec = self._server.objects("leases")[0]["spec"]
+        if record["spec"].get("writer") == spec.get("holderIdentity"):
+            return True
+        return self._clock.now() - parse_utc(spec["acquireTime"]) >= SETTLE
+
     def _is_kept_long_enough(self, record: Json) -> bool:
         spec, status = record["spec"], record.get("status") or {}
         times = [record["metadata"]["creationTimestamp"]]
@@ -84,3 +95,9 @@ class RetentionAuditor:
 
     def _wrong(self, rule: str, what: str) -> None:
         self._violations.append(f"{rule}: {what} (at {self._clock.now():%H:%M:%S})")
+
+
+def _was_ended(record: Json) -> bool:
+    """Tell whether the operator ended the run: its Job goes at once, and its slot is free when that is gone (R14)."""
+    status = record.get("status") or {}
+    return status.get("outcome") == "Cancelled" or status.get("reason") == "StartTimeout"

@@ -38,14 +38,19 @@ def decide_runs(snapshot: Snapshot, *, now: datetime) -> Plan:
     wakes: list[datetime | None] = []
     successor = _successor(snapshot, now)
     for run in snapshot.runs:
-        if run.is_finished:
-            plan = decide_removal(run, now) if is_ending(run) else Plan()
-        else:
-            plan = _decide_run(snapshot, run, now, successor)
+        plan = _decide_ended(snapshot, run, now) if run.is_finished else _decide_run(snapshot, run, now, successor)
         if plan.step is not None:
             return plan
         wakes.append(plan.next_wake_at)
     return Plan(next_wake_at=min((at for at in wakes if at is not None), default=None))
+
+
+def _decide_ended(snapshot: Snapshot, run: Run, now: datetime) -> Plan:
+    """Remove the Job of a run that was ended, once no create can bring it back under the free name (P1, P12)."""
+    if not is_ending(run):
+        return Plan()
+    arrives = _create_may_arrive_until(snapshot, run, now)
+    return decide_removal(run, now) if arrives is None else Plan(next_wake_at=arrives)
 
 
 def start_deadline(snapshot: Snapshot, run: Run) -> datetime:
@@ -145,7 +150,7 @@ def _close_missing(snapshot: Snapshot, run: Run, now: datetime, *, job: Job | No
 
 def _decide_without_job(snapshot: Snapshot, run: Run, now: datetime) -> Plan:
     if run.refused is not None:
-        return _confirmed(snapshot, run, _unstarted(snapshot, run, "JobRejected", run.refused, now), now)
+        return _decide_refused(snapshot, run, run.refused, now)
     deadline = start_deadline(snapshot, run)
     if now > deadline:
         return _confirmed(snapshot, run, _too_late(snapshot, run, now), now)
@@ -156,6 +161,15 @@ def _decide_without_job(snapshot: Snapshot, run: Run, now: datetime) -> Plan:
     if run.retry_at is not None and now < run.retry_at:
         return Plan(next_wake_at=run.retry_at)
     return Plan(step=_start(snapshot, run))
+
+
+def _decide_refused(snapshot: Snapshot, run: Run, refusal: str, now: datetime) -> Plan:
+    """Close a run whose Job the API server will never take: at once, so that its slot is free, if nobody else tried it."""
+    arrives = _create_may_arrive_until(snapshot, run, now)
+    if arrives is not None:
+        return Plan(next_wake_at=arrives)
+    status = _unstarted(snapshot, run, "JobRejected", refusal, now)
+    return Plan(step=WriteOutcome(run=run, status=status, confirm_absence=True))
 
 
 def _start(snapshot: Snapshot, run: Run) -> Step:
@@ -212,11 +226,27 @@ def _unstarted(snapshot: Snapshot, run: Run, reason: str, message: str, now: dat
 
 def _confirmed(snapshot: Snapshot, run: Run, status: ScheduleOccurrenceStatus, now: datetime) -> Plan:
     """Close a run for want of a Job only when no create can still be on its way, and the API server itself has none (P12)."""
-    if snapshot.since_acquired <= SETTLE:
-        return Plan(next_wake_at=now + (SETTLE - snapshot.since_acquired) + timedelta(seconds=1))
-    if run.is_create_unanswered:
-        return Plan(next_wake_at=now + timedelta(seconds=1))
+    arrives = _settles_at(snapshot, run, now)
+    if arrives is not None:
+        return Plan(next_wake_at=arrives)
     return Plan(step=WriteOutcome(run=run, status=status, confirm_absence=True))
+
+
+def _create_may_arrive_until(snapshot: Snapshot, run: Run, now: datetime) -> datetime | None:
+    """Return when to look again while a create of a run's Job may still arrive, or None when none can.
+
+    A record that this holder wrote is known to no earlier one: who reads it learns that it leads no more (P5).
+    """
+    if _is_of_this_holder(run.record, snapshot.writer):
+        return now + timedelta(seconds=1) if run.is_create_unanswered else None
+    return _settles_at(snapshot, run, now)
+
+
+def _settles_at(snapshot: Snapshot, run: Run, now: datetime) -> datetime | None:
+    """Return when to look again while anything of an earlier holder, or a create of ours, may still arrive; else None."""
+    if snapshot.since_acquired <= SETTLE:
+        return now + (SETTLE - snapshot.since_acquired) + timedelta(seconds=1)
+    return now + timedelta(seconds=1) if run.is_create_unanswered else None
 
 
 def _write(run: Run, status: ScheduleOccurrenceStatus) -> Plan:
