@@ -20,7 +20,7 @@ from support.api_server import FakeApiServer
 from support.api_transport import FakeTransport, Fault, FaultHook, LogEntry
 from support.auditor import Auditor
 from support.job_runner import JobRunner
-from support.retention_auditor import RetentionAuditor
+from support.retention_auditor import RetentionAuditor, identity_of
 from support.virtual_loop import VirtualClock
 from workflow_schedules.api.names import record_name
 from workflow_schedules.app.composition import Operator
@@ -74,7 +74,7 @@ class Process:
         self.name = name
         self.clock = SkewedClock(world.clock, ahead)
         self.transport = LateTransport(world, world.server.transport(name, latency_seconds))
-        self.operator = Operator(settings, Client(self.transport), clock=self.clock, identity=f"pod-{name}")
+        self.operator = Operator(settings, Client(self.transport), clock=self.clock, identity=identity_of(name))
         self._client = Client(world.server.transport(name, latency_seconds))
         self._stop = asyncio.Event()
         feed = self.operator.feed

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 
 from support.api_hooks import JOB_CONTROLLER
-from support.api_kinds import KIND_OF, Json, RefusedError
+from support.api_kinds import KIND_OF, Json, Kind, RefusedError
 from support.api_requests import USER, Admission
 from support.api_server import Clock, FakeApiServer
+from support.api_store import Change
 from support.auditor import FINAL
 from workflow_schedules.api.common import parse_utc
 
@@ -22,27 +23,29 @@ class RetentionAuditor:
         self._server = server
         self._clock = clock
         self._violations = violations
+        self._held: dict[str, Json] = {}  # the Lease as each process held it last
         self.removed: list[str] = []
         server.admission.append(self)
+        server.store.observers.append(self._see_holder)
 
     def __call__(self, admission: Admission) -> RefusedError | None:
         if admission.operation == "DELETE" and admission.client not in {USER, JOB_CONTROLLER}:
             self.removed.append(f"{admission.kind.plural}/{admission.name}")
             match admission.kind.plural:
                 case "jobs":
-                    self._judge_job(admission.old)
+                    self._judge_job(admission.old, admission.client)
                 case "scheduleoccurrences":
                     self._judge_record(admission.old)
         return None
 
-    def _judge_job(self, job: Json) -> None:
+    def _judge_job(self, job: Json, client: str) -> None:
         metadata = job["metadata"]
         record = self._server.find("scheduleoccurrences", metadata["namespace"], metadata["name"])
         owner = next((each["uid"] for each in metadata.get("ownerReferences", ()) if each.get("controller")), "")
         if record is None or record["metadata"]["uid"] != owner:
             self._wrong("P10", f"Job {metadata['name']} was removed, which is not a record's")
         elif _was_ended(record):
-            if not self._is_beyond_late_creates(record):
+            if not self._is_beyond_late_creates(record, client):
                 self._wrong("P12", f"Job {metadata['name']} was removed while a create of it might still arrive")
         elif not self._is_kept_long_enough(record):
             self._wrong("R26", f"Job {metadata['name']} was removed too early")
@@ -75,10 +78,19 @@ class RetentionAuditor:
             if same and number == max(same):
                 self._wrong("R30", f"record {name}, the newest {outcome}, was pruned")
 
-    def _is_beyond_late_creates(self, record: Json) -> bool:
-        """Tell whether the holder of the Lease made the record itself, or has held the Lease for long enough."""
-        spec = self._server.objects("leases")[0]["spec"]
-        if record["spec"].get("writer") == spec.get("holderIdentity"):
+    def _see_holder(self, kind: Kind, change: Change) -> None:
+        if kind.plural == "leases" and change.after is not None:
+            spec = change.after.body["spec"]
+            self._held[spec.get("holderIdentity", "")] = spec
+
+    def _is_beyond_late_creates(self, record: Json, client: str) -> bool:
+        """Tell whether the sender made the record itself in this epoch, or had held the Lease for long enough.
+
+        It may have lost the Lease since, with the DELETE on its way: who came after it can't be who makes the Job late.
+        """
+        writer = identity_of(client)
+        spec = self._held[writer]
+        if (record["spec"].get("writer"), record["spec"].get("fencingEpoch")) == (writer, spec["leaseTransitions"]):
             return True
         return self._clock.now() - parse_utc(spec["acquireTime"]) >= SETTLE
 
@@ -95,6 +107,11 @@ class RetentionAuditor:
 
     def _wrong(self, rule: str, what: str) -> None:
         self._violations.append(f"{rule}: {what} (at {self._clock.now():%H:%M:%S})")
+
+
+def identity_of(process: str) -> str:
+    """Return how the process that a request came from calls itself in the Lease and in records."""
+    return f"pod-{process}"
 
 
 def _was_ended(record: Json) -> bool:

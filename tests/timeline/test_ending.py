@@ -45,6 +45,14 @@ def has_jobs(count: int) -> Callable[[World], None]:
     return check
 
 
+def both(*checks: Callable[[World], None]) -> Callable[[World], None]:
+    def check(world: World) -> None:
+        for each in checks:
+            each(world)
+
+    return check
+
+
 def last_job(world: World) -> str:
     return world.job_names()[-1]
 
@@ -138,7 +146,10 @@ STORIES: dict[str, tuple[list[Step], Json, Course]] = {
         [
             At("10:00:30", want=[admitted("10:00")]),
             Outage("10:01", "10:02", do=cancel(2)),
-            At("10:02:30", want=[], ends=[cancelled("10:00")], check=has_jobs(0)),
+            At("10:02:30", want=[], ends=[cancelled("10:00")], check=has_jobs(1)),
+            At("10:03:40", status={"activeCount": 1}, check=both(has_jobs(1), health("True", "Healthy"))),
+            At("10:03:50", check=has_jobs(0)),  # L + R after the takeover (P12)
+            At("10:05", want=[admitted("10:05")]),
         ],
         FIVE,
         NEVER,
@@ -180,7 +191,8 @@ STORIES: dict[str, tuple[list[Step], Json, Course]] = {
             At("10:00:30", want=[admitted("10:00")]),
             At("10:01", do=lambda w: (refuse_deletions(w), cancel(2)(w)), ends=[cancelled("10:00")], check=has_jobs(1)),
             Outage("10:01:05", "10:01:30", do=lambda world: (world.delete("s"), world.heal())),
-            At("10:02", check=has_jobs(0)),
+            At("10:03", check=has_jobs(1)),
+            At("10:03:20", check=has_jobs(0)),  # L + R after the takeover (P12)
         ],
         FIVE,
         NEVER,
@@ -353,6 +365,53 @@ def test_endings(name: str) -> None:
         world.jobs.course = lambda _job: course
 
     play([At("09:58:10", do=follow), *steps], a_schedule(**spec), start="09:58")
+
+
+LATE = {
+    "R31 cancelled": (FIVE, cancel(2), []),
+    "R14 replaced": (
+        {"schedule": "0,1 10 * * *", "concurrencyPolicy": "Replace", "startingDeadlineSeconds": 240},
+        lambda _world: None,
+        ["000000003"],
+    ),
+}
+
+
+@pytest.mark.parametrize("how", LATE)
+def test_a_late_create_of_the_earlier_leader_brings_no_ended_run_back(how: str) -> None:
+    """P1 P12 I1: its first attempt arrives 65 s late, at an API server that still sees its Lease; the second made the Job.
+
+    The other leader has ended the run meanwhile, and keeps the name taken by leaving the Job in its place.
+    """
+    spec, end, jobs_left = LATE[how]
+
+    async def story(clock: VirtualClock) -> None:
+        world = World(clock, lease_times=LEASE_TIMES)
+        world.jobs.run_for(None)
+        world.apply(a_schedule(**spec))
+        await world.until_leading(world.start("a"))
+        late = world.start("b")
+        world.fault(
+            Fault(delay_seconds=65),
+            matches=lambda each: each.method == "POST" and each.path.endswith("/jobs") and clock.now() >= at("10:00"),
+            times=1,
+        )
+        await world.sleep_until(at("10:00:25"))
+        assert len(world.job_names()) == 1
+        await world.kill("a")
+        await world.until_leading(late)
+        end(world)
+        await world.sleep_until(at("10:01:04"))
+        assert world.record(2)["status"]["outcome"] == "Cancelled"
+        world.fence.lag_seconds = 60  # of the API server that the late create arrives at
+        await world.sleep_until(at("10:01:07"))
+        assert ("a", "POST", 409) in [(each.client, each.method, each.status) for each in world.server.log]
+        world.fence.lag_seconds = 0
+        await world.sleep_until(at("10:02:30"))
+        assert [name[-9:] for name in world.job_names()] == jobs_left
+        world.auditor.check()
+
+    run_virtual(story, at("09:59"))
 
 
 def test_what_a_cancelled_and_a_suspended_run_cost() -> None:

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 
-from support.builders import WRITER, a_job, a_run, a_schedule, a_snapshot, an_admission, at, of_definition
+from support.builders import (
+    EARLIER_WRITER,
+    WRITER,
+    a_job,
+    a_run,
+    a_schedule,
+    a_snapshot,
+    an_admission,
+    at,
+    of_definition,
+)
 from workflow_schedules.api.occurrence import Outcome, ScheduleOccurrenceStatus, Transition
 from workflow_schedules.api.schedule import ConcurrencyPolicy
 from workflow_schedules.core.ending import (
@@ -19,7 +29,7 @@ from workflow_schedules.core.ending import (
     unhealthy_at,
 )
 from workflow_schedules.core.model import Job, JobPhase, Plan, Run, Schedule, WriteOutcome
-from workflow_schedules.core.runs import decide_runs, waited_for
+from workflow_schedules.core.runs import SETTLE, decide_runs, waited_for
 
 SUSPENDED, WAITING, ACTIVE, COMPLETED = JobPhase.SUSPENDED, JobPhase.WAITING, JobPhase.ACTIVE, JobPhase.COMPLETED
 REPLACE = a_schedule(concurrency_policy=ConcurrencyPolicy.REPLACE, starting_deadline_seconds=300)
@@ -214,6 +224,37 @@ def test_replacing(schedule: Schedule | None, runs: tuple[Run, ...], now: str, w
     assert summary(decide_runs(a_snapshot(schedule, runs=runs), now=at(now))) == want
 
 
+def by_earlier(run: Run) -> Run:
+    """Return the run as the holder before admitted it."""
+    record = run.record
+    writer = {"writer": EARLIER_WRITER.identity, "fencing_epoch": EARLIER_WRITER.epoch}
+    return replace(run, record=replace(record, spec=record.spec.model_copy(update=writer)))
+
+
+HALF = SETTLE / 2
+TAKEOVERS = [
+    ("its Job goes on: not deleted before L + R", by_earlier(ended(job=a_job())), SETTLE, "nothing", "10:10:31"),
+    ("how long it still takes", by_earlier(ended(job=a_job())), HALF, "nothing", "10:11:16"),
+    ("and then", by_earlier(ended(job=a_job())), SETTLE + timedelta(seconds=1), "DeleteJob", None),
+    ("nor while an own create may arrive", by_earlier(ended(job=a_job(), is_create_unanswered=True)), timedelta(hours=1),
+     "nothing", "10:10:31"),
+    ("its Job was not seen: asked for without deleting it", by_earlier(ended()), HALF, "FindJob", None),
+    ("it is another's by now", by_earlier(ended(job=replace(a_job(), uid="other"))), HALF, "FindJob", None),
+    ("R14 it goes already: what keeps it is said", by_earlier(ended(job=a_job(is_deleting=True))), HALF, "nothing", "10:11"),
+    ("an own record: no earlier holder knows it", ended(job=a_job()), timedelta(0), "DeleteJob", None),
+    ("but an own create may arrive", ended(job=a_job(), is_create_unanswered=True), timedelta(0), "nothing", "10:10:31"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("run", "since", "want", "wake"), [row[1:] for row in TAKEOVERS], ids=[row[0] for row in TAKEOVERS]
+)
+def test_removal_after_a_takeover(run: Run, since: timedelta, want: str, wake: str | None) -> None:
+    """P1 P12: a create of the earlier holder could bring the Job back under the free name."""
+    plan = decide_runs(a_snapshot(runs=(run,), since_acquired=since), now=at("10:10:30"))
+    assert (step(plan), plan.next_wake_at) == (want, at(wake) if wake else None)
+
+
 def test_not_started_names_what_it_waited_for() -> None:
     """R35."""
     old = ended(job=a_job(is_deleting=True), pods_read_at=at("11:05"), stuck_on="Pod p on node n")
@@ -243,6 +284,8 @@ PROBLEMS = [
     ("going, in time", ended(job=a_job(is_deleting=True)), "10:10:59", None),
     ("not gone after 60 s", ended(job=a_job(is_deleting=True)), "10:11", "CannotBeRemoved"),
     ("a deletion that is refused", ended(job=a_job(), last_error="no"), "10:11", "CannotBeRemoved"),
+    ("P12 not deleted yet by a new holder", ended(job=a_job()), "10:11", None),
+    ("P9 not seen yet", ended(), "10:11", None),
 ]  # fmt: skip
 
 

@@ -31,7 +31,7 @@ from workflow_schedules.cluster.errors import (
     UnansweredError,
 )
 from workflow_schedules.cluster.history import read_log
-from workflow_schedules.cluster.removal import delete_job, read_pods
+from workflow_schedules.cluster.removal import delete_job, find_job, read_pods
 from workflow_schedules.cluster.runs import create_job, read_job
 from workflow_schedules.cluster.unblock import begin_anew, prepare
 from workflow_schedules.core.events import Happening
@@ -41,6 +41,7 @@ from workflow_schedules.core.model import (
     Claim,
     CreateJob,
     DeleteJob,
+    FindJob,
     LookAgain,
     ReadLog,
     ReadPods,
@@ -151,6 +152,8 @@ async def _carry_out_for_run(cluster: Cluster, step: RunStep, snapshot: Snapshot
             await _write_outcome(cluster, step, snapshot)
         case DeleteJob():
             await delete_job(cluster, step.run, snapshot)
+        case FindJob():
+            await find_job(cluster, step.run, snapshot)
         case ReadPods():
             await read_pods(cluster, step.run, snapshot)
         case _:

@@ -48,6 +48,18 @@ async def delete_job(cluster: Cluster, run: Run, snapshot: Snapshot) -> None:
             cluster.cache.put_job(answer)
 
 
+async def find_job(cluster: Cluster, run: Run, snapshot: Snapshot) -> None:
+    """Learn whether a run's Job is still there; whoever removed it made sure that nothing brings it back (P1).
+
+    Raises:
+        ClusterError: it could not be read.
+
+    Source: contract R14; reliability P9, P12.
+    """
+    memory = cluster.cache.log(snapshot.uid).runs[run.record.number]
+    await _look(cluster, run, memory, run.record.status.job_uid or "")
+
+
 async def _look(cluster: Cluster, run: Run, memory: RunMemory, uid: str) -> None:
     is_there = await read_job(cluster, run.record.ref)
     job = cluster.cache.jobs.get(run.record.ref)

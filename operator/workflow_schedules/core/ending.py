@@ -145,7 +145,8 @@ def run_problem(run: Run, now: datetime) -> tuple[str, str] | None:
 
 
 def _removal_problem(run: Run, now: datetime) -> tuple[str, str] | None:
-    if now < stuck_at(run):
+    is_tried = run.last_error is not None or (run.job is not None and run.job.is_deleting)
+    if not is_tried or now < stuck_at(run):  # a new holder waits before it deletes (P12)
         return None
     why = run.stuck_on or run.last_error
     return "CannotBeRemoved", "its Job is ended but not gone" + (f": {why}" if why else "")

@@ -320,6 +320,13 @@ class DeleteJob:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FindJob:
+    """Ask the API server itself whether the Job of a run that was ended is still there, and touch nothing."""
+
+    run: Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReadPods:
     """Find out which Pods keep a Job from going, and on which nodes they are."""
 
@@ -339,7 +346,7 @@ class Unblock:
     state: State
 
 
-RunStep = Claim | CreateJob | WriteOutcome | DeleteJob | ReadPods
+RunStep = Claim | CreateJob | WriteOutcome | DeleteJob | FindJob | ReadPods
 Step = ReadLog | LookAgain | Append | Unblock | RunStep
 
 

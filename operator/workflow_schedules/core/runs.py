@@ -13,7 +13,7 @@ from workflow_schedules.core.ending import decide_removal, end_due, is_ending, s
 from workflow_schedules.core.jitter import Jitter
 from workflow_schedules.core.log import open_runs
 from workflow_schedules.core.misfire import Misfire
-from workflow_schedules.core.model import Claim, CreateJob, Plan, WriteOutcome
+from workflow_schedules.core.model import Claim, CreateJob, DeleteJob, FindJob, Plan, WriteOutcome
 from workflow_schedules.core.outcome import ended_without_job, next_outcome_at, outcome_due
 from workflow_schedules.core.pause import is_paused
 from workflow_schedules.core.requests import counts_from, is_request
@@ -46,11 +46,23 @@ def decide_runs(snapshot: Snapshot, *, now: datetime) -> Plan:
 
 
 def _decide_ended(snapshot: Snapshot, run: Run, now: datetime) -> Plan:
-    """Remove the Job of a run that was ended, once no create can bring it back under the free name (P1, P12)."""
+    """Remove the Job of a run that was ended, once no create can bring it back under the free name (P1, P12).
+
+    Only the deletion waits for that: a Job that is gone already frees the slot at once (R34), and one that can't go is said.
+    """
     if not is_ending(run):
         return Plan()
+    plan = decide_removal(run, now)
+    if not isinstance(plan.step, DeleteJob):
+        return plan
     arrives = _create_may_arrive_until(snapshot, run, now)
-    return decide_removal(run, now) if arrives is None else Plan(next_wake_at=arrives)
+    if arrives is None:
+        return plan
+    return Plan(next_wake_at=arrives) if _is_seen(run) else Plan(step=FindJob(run=run))
+
+
+def _is_seen(run: Run) -> bool:
+    return run.job is not None and run.job.uid == run.record.status.job_uid
 
 
 def start_deadline(snapshot: Snapshot, run: Run) -> datetime:

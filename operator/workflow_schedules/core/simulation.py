@@ -22,6 +22,7 @@ from workflow_schedules.core.model import (
     Claim,
     CreateJob,
     DeleteJob,
+    FindJob,
     LookAgain,
     ReadLog,
     ReadPods,
@@ -244,7 +245,7 @@ class _World:
                     self._finish(step.run.record.number, step.status.completion_time or now, step.status.outcome)
             case DeleteJob():
                 self._ledger.remove_job(step.run.record.number)
-            case ReadLog() | LookAgain() | Claim() | ReadPods() | Unblock():
+            case ReadLog() | LookAgain() | Claim() | FindJob() | ReadPods() | Unblock():
                 raise AssertionError(f"{type(step).__name__}: nothing is kept back from the world's only holder")
             case _:
                 assert_never(step)
