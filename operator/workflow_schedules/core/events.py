@@ -120,7 +120,7 @@ def _decided(record: Record) -> _Row | None:
             return ("MissSchedule", "Skip", f"missed {what}: see ScheduleOccurrence {name}", True, True)
         case Decision.SKIPPED_OVERLAP:
             note = f"not started {what}: an earlier run had not finished; later ones it blocks are on record only"
-            return ("JobAlreadyActive", "Skip", note, True, False)
+            return ("JobAlreadyActive", "Skip", note, False, False)
         case Decision.PREFLIGHT_REJECTED:
             return ("FailedCreate", "Check", f"not started {what}: see ScheduleOccurrence {name}", True, True)
         case _:
@@ -137,7 +137,7 @@ def _ended(record: Record) -> _Row | None:
         return ("UnexpectedJob", "CreateJob", f"Job {name} belongs to somebody else; nothing was started", True, True)
     if reason == "JobMissing":
         return ("MissingJob", "Watch", f"Job {name} went missing before its end was seen", True, True)
-    is_problem = outcome is not Outcome.COMPLETED
+    is_problem = outcome not in {Outcome.COMPLETED, Outcome.CANCELLED}  # cancelled or replaced is as somebody wanted it
     return ("SawCompletedJob", "Watch", f"saw Job {name} end: {outcome}", is_problem, is_problem)
 
 
