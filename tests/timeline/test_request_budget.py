@@ -50,6 +50,17 @@ def _kind(entry: LogEntry) -> str:
     return f"{entry.method} {plural}" + ("/status" if entry.path.endswith("/status") else "")
 
 
+def fence_proofs(world: World, since: int) -> list[LogEntry]:
+    """What was asked in the Lease's namespace, the Lease itself left out."""
+    found = [entry for entry in world.server.log[since:] if f"/{SETTINGS.lease.namespace}/" in entry.path]
+    return [entry for entry in found if "/leases" not in entry.path]
+
+
+def asked(world: World) -> int:
+    """How often a Job was sent as a dry run."""
+    return sum(1 for entry in world.server.log if entry.is_dry_run and entry.path.endswith("/jobs"))
+
+
 def one_to_three_seconds(job: dict[str, object]) -> Course:
     """A run time that differs from Job to Job, and is the same in each run of the test."""
     return Course(run_seconds=1 + sum(map(ord, str(job["metadata"]))) % 200 / 100)
@@ -94,6 +105,28 @@ def test_the_second_run_costs_no_more_than_the_first() -> None:
     run(story)
 
 
+def test_a_run_whose_history_is_full_costs_one_more_the_removal_of_the_oldest_job() -> None:
+    """R22: later, and not on its path."""
+
+    async def story(world: World) -> None:
+        world.jobs.course = one_to_three_seconds
+        a_herd(world)
+        await world.sleep_until(at("10:29:58"))
+        before = len(world.server.log)
+        await world.sleep_until(at("10:30:01.1"))
+        assert requests(world, before) == {"POST scheduleoccurrences": HERD, "POST jobs": HERD}
+        await world.sleep_until(at("10:34:58"))
+        assert requests(world, before) == {
+            "POST scheduleoccurrences": HERD,
+            "POST jobs": HERD,
+            "PATCH scheduleoccurrences/status": HERD,
+            "PATCH workflowschedules/status": HERD,
+            "DELETE jobs": HERD,
+        }
+
+    run(story)
+
+
 def test_runs_of_a_definition_cost_no_more() -> None:
     """Its status counts active runs, yet short runs cost no write of it."""
 
@@ -116,11 +149,7 @@ def test_a_skip_costs_one_request_and_its_status_one() -> None:
         await world.sleep_until(at("10:00:50"))
         before = len(world.server.log)
         await world.sleep_until(at("10:01:50"))
-        skip = {"POST scheduleoccurrences": 1, "PATCH workflowschedules/status": 1}
-        assert requests(world, before) == skip | {"POST events": 1}, "the first that a run blocks is told, R32"
-        before = len(world.server.log)
-        await world.sleep_until(at("10:03:50"))
-        assert requests(world, before) == dict.fromkeys(skip, 2)
+        assert requests(world, before) == {"POST scheduleoccurrences": 1, "PATCH workflowschedules/status": 1}
 
     run(story)
 
@@ -163,6 +192,27 @@ def test_an_idle_hour_writes_nothing() -> None:
         await world.sleep_until(at("11:02"))
         assert world.writes(since=before) == []
         assert requests(world, before) == {}
+        assert [(each.method, each.is_dry_run) for each in fence_proofs(world, before)] == [("POST", True)] * 2
+
+    run(story)
+
+
+def test_a_template_is_asked_about_once_for_each_leader() -> None:
+    """R24: before its first run is due, and never again while the answer was that it is fine."""
+
+    async def story(world: World) -> None:
+        world.jobs.run_for(2)
+        other = {"spec": {"template": {"spec": {"containers": [{"name": "other", "image": "other"}]}}}}
+        for name, template in (("a", None), ("b", None), ("c", other), ("d", other), ("e", other)):
+            world.apply(a_schedule(name, schedule="*/30 * * * *", **({"jobTemplate": template} if template else {})))
+        await world.sleep_until(at("09:59:50"))
+        assert asked(world) == 2
+        world.edit("a", schedule="*/20 * * * *")
+        await world.sleep_until(at("12:10"))
+        assert asked(world) == 2
+        await world.restart()
+        await world.sleep_until(at("14:20"))
+        assert asked(world) == 4
 
     run(story)
 

@@ -123,7 +123,9 @@ def test_blocked_alone_named_and_set_aside(kind: Kind) -> None:
 
     async def story(world: World) -> None:
         world.apply(a_schedule(**FIVE))
-        world.apply(a_schedule("good", **FIVE))
+        world.apply(
+            a_schedule("good", **FIVE, successfulJobsHistoryLimit=9)
+        )  # so that nothing of it is removed meanwhile
         await world.sleep_until(at("10:01"))
         await world.kill()
         record = kind.corrupt(world)
