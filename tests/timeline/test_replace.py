@@ -83,6 +83,18 @@ def replaces(number: int, want: int | None) -> Callable[[World], None]:
     return check
 
 
+def both(*checks: Callable[[World], None]) -> Callable[[World], None]:
+    def check(world: World) -> None:
+        for each in checks:
+            each(world)
+
+    return check
+
+
+def drop_deletions(world: World) -> None:
+    world.fault(Fault(is_dropped=True), matches=lambda request: request.method == "DELETE")
+
+
 def no_pods_were_read(world: World) -> None:
     assert pods_read(world) == 0
 
@@ -157,6 +169,17 @@ STORIES: dict[str, tuple[list[Step], Json]] = {
             At("10:08", do=let_go, settle_seconds=10, ends=[], check=jobs_are(3)),
         ],
         {**FIVE, "startingDeadlineSeconds": 240},
+    ),
+    "P12 R35: a new leader leaves the Job in place for L + R: what can't wait so long says what it waited for": (
+        [
+            At("10:04:50", do=drop_deletions, want=[admitted("10:00")]),
+            Outage("10:05:10", "10:05:12", do=lambda world: world.heal()),
+            At("10:06:50", want=[admitted("10:05")], ends=[replaced("10:00")], check=both(jobs_are(2), is_healthy)),
+            At("10:07:10", ends=[failed("10:05", "NotStarted")], check=both(jobs_are(), is_healthy)),
+            At("10:07:20", check=message_of(3, "it waited for s-f34a2bff-000000002 to be gone")),
+            At("10:10", want=[admitted("10:10")], ends=[], check=jobs_are(4)),
+        ],
+        FIVE,
     ),
     "a Job that goes while nobody leads frees the slot all the same": (
         [

@@ -95,6 +95,8 @@ REMOVALS = [
     ("and then", ended(job=a_job(), retry_at=at("10:11")), "10:11", "DeleteJob", None),
     ("then it waits", ended(job=a_job(is_deleting=True)), "10:10:59", "nothing", "10:11"),
     ("R14 not gone after 60 s: why", ended(job=a_job(is_deleting=True)), "10:11", "ReadPods", None),
+    ("60 s of the deletion, which may come late", ended(job=a_job(is_deleting=True, deleting_since=at("10:11:40"))), "10:12",
+     "nothing", "10:12:40"),
     ("at most once a minute", ended(job=a_job(is_deleting=True), pods_read_at=at("10:11")), "10:11:59", "nothing", "10:12"),
     ("and again", ended(job=a_job(is_deleting=True), pods_read_at=at("10:11")), "10:12", "ReadPods", None),
 ]  # fmt: skip
@@ -283,6 +285,7 @@ PROBLEMS = [
     ("unready, but it has a timeout", unready(timeout=3600), "10:30", None),
     ("going, in time", ended(job=a_job(is_deleting=True)), "10:10:59", None),
     ("not gone after 60 s", ended(job=a_job(is_deleting=True)), "10:11", "CannotBeRemoved"),
+    ("deleted late, in time", ended(job=a_job(is_deleting=True, deleting_since=at("10:11:40"))), "10:12", None),
     ("a deletion that is refused", ended(job=a_job(), last_error="no"), "10:11", "CannotBeRemoved"),
     ("P12 not deleted yet by a new holder", ended(job=a_job()), "10:11", None),
     ("P9 not seen yet", ended(), "10:11", None),

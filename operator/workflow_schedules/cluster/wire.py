@@ -142,6 +142,7 @@ def job_of(body: Mapping[str, Any], *, is_gone: bool = False) -> Job:
         was_ready=_had_pod(status),
         suspension_changed_at=_time(suspension.get("lastTransitionTime")),
         is_deleting="deletionTimestamp" in metadata,
+        deleting_since=_time(metadata.get("deletionTimestamp")),
         is_gone=is_gone,
         ttl=_ttl(metadata),
     )

@@ -62,9 +62,10 @@ def decide_removal(run: Run, now: datetime) -> Plan:
 
 
 def stuck_at(run: Run) -> datetime:
-    """Return from when on a Job that is still there is worth a word."""
-    status = run.record.status
-    return (status.completion_time or run.record.created_at) + REMOVAL_PATIENCE
+    """Return from when on a Job that is still there is worth a word: the deletion may come long after the outcome (P12)."""
+    ended_at = run.record.status.completion_time or run.record.created_at
+    since = run.job.deleting_since if run.job is not None else None
+    return max(ended_at, since or ended_at) + REMOVAL_PATIENCE
 
 
 def end_due(run: Run, *, replaced_by: Run | None, now: datetime, writer: Writer) -> ScheduleOccurrenceStatus | None:

@@ -132,6 +132,7 @@ class Job:
         was_ready: at some time a Pod of it was ready or had finished.
         suspension_changed_at: when it was last suspended (if it is) or resumed; None when it never was suspended.
         is_deleting: it waits for its Pods to go.
+        deleting_since: when its deletion was asked for.
         is_gone: the object was deleted; everything else is its last state.
         ttl: how long it is kept after its end by its template; None leaves that to the history limits (R22).
         recorded_at: when its run's final outcome was recorded; None when that is not known.
@@ -151,6 +152,7 @@ class Job:
     was_ready: bool = False
     suspension_changed_at: datetime | None = None
     is_deleting: bool = False
+    deleting_since: datetime | None = None
     is_gone: bool = False
     ttl: timedelta | None = None
     recorded_at: datetime | None = None
