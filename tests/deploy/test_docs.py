@@ -8,8 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from unit.decision_table import NOT_YET, SITUATIONS
+from workflow_schedules.api.occurrence import ScheduleOccurrenceSpec
+from workflow_schedules.api.schedule import WorkflowScheduleSpec
+from workflow_schedules.app.settings import PREFIX
 from workflow_schedules.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,6 +23,7 @@ from docs_lib.decisions import page  # noqa: E402 - found by now
 
 README = (ROOT / "README.md").read_text()
 DECISIONS = (ROOT / "docs" / "decisions.md").read_text()
+GUIDE = (ROOT / "docs" / "guide.md").read_text()
 CRD = (ROOT / "crds" / "workflowschedules.yaml").read_text()
 
 
@@ -37,6 +42,25 @@ def test_links_of_fields_lead_to_their_lines() -> None:
     assert {"misfirePolicy", "maxActiveRuns", "startingDeadlineSeconds", "excludeDates"} <= {name for name, _ in links}
     lines = CRD.splitlines()
     assert all(lines[int(number) - 1].strip() == f"{name}:" for name, number in links)
+
+
+def test_the_guide_names_every_field_and_every_setting() -> None:
+    fields = {field.alias for field in WorkflowScheduleSpec.model_fields.values()}
+    named = set(re.findall(r"`([A-Za-z]+)[`.:]", GUIDE))
+    assert fields <= named | {"input"}, fields - named
+    settings = (ROOT / "operator" / "workflow_schedules" / "app" / "settings.py").read_text()
+    found = re.findall(r'environment, "([A-Z_]+)"|PREFIX\}([A-Z_]+)"', settings)
+    variables = {PREFIX + name for pair in found for name in pair if name}
+    assert variables
+    assert variables <= set(re.findall(r"`(WORKFLOW_SCHEDULES_[A-Z_]+)`", GUIDE))
+
+
+def test_the_manifest_of_the_guide_is_a_request() -> None:
+    shown = re.search(r"```yaml\n(.*?)```", GUIDE, re.DOTALL)
+    assert shown is not None
+    body = yaml.safe_load(shown[1])
+    spec = ScheduleOccurrenceSpec.model_validate(body["spec"])
+    assert (body["kind"], spec.cause, spec.schedule_ref.name) == ("ScheduleOccurrence", "Manual", "nightly-report")
 
 
 def test_the_simulation_of_the_readme_is_real(
