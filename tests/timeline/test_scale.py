@@ -229,7 +229,7 @@ def made_after(record: Json) -> float:
 
 def test_hours_of_runs_that_fail_at_length_leave_small_objects() -> None:
     """K-077: what is told of them is in records, which go; the schedule stays small, and writes go on."""
-    why = "a very long reason, " * 500
+    why = "a very long reason, " * 5000
 
     def all_small(world: World) -> None:
         assert len(orjson.dumps(world.schedule())) < 16 * 1024
