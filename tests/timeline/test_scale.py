@@ -21,10 +21,10 @@ from workflow_schedules.api.common import parse_utc
 from workflow_schedules.api.names import LABEL_SCHEDULE, LABEL_SCHEDULE_UID, record_name
 from workflow_schedules.cluster import wire
 from workflow_schedules.core import wall_times
-from workflow_schedules.scheduler.recovery import SLICE
 
 MINUTELY = {"schedule": "* * * * *"}
 STORED, DUE = 1_000, 100
+AT_A_STRETCH = 200  # schedules read: some fifteen milliseconds
 
 
 @dataclass(slots=True)
@@ -116,7 +116,7 @@ def test_thousands_of_schedules_at_a_takeover(work: Work) -> None:
         await world.until_leading(standby)
         await world.sleep_until(at("10:06"))
         assert work.reads.total() == STORED + 1
-        assert max(work.reads.values()) <= SLICE
+        assert max(work.reads.values()) <= AT_A_STRETCH
         assert work.enumerations.total() <= 4 * STORED, "each is looked at once"
         assert max(work.enumerations.values()) <= 4 * SETTINGS.workers, "and the loop turns meanwhile"
         assert world.writes(since=before) == []
