@@ -21,7 +21,7 @@ class DeadlockError(RuntimeError):
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
-    """``time()`` starts at 0 and moves only while everybody waits."""
+    """``time()`` starts at 0 and moves only while everybody waits; ``turns`` counts how often it looked who is ready."""
 
     def __init__(self) -> None:
         self._virtual_selector = _JumpingSelector()
@@ -30,6 +30,10 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self._virtual_selector.now_seconds
+
+    @property
+    def turns(self) -> int:
+        return self._virtual_selector.turns
 
     def run_forever(self) -> None:
         try:
@@ -43,8 +47,10 @@ class _JumpingSelector(selectors.SelectSelector):
     def __init__(self) -> None:
         super().__init__()
         self.now_seconds = 0.0
+        self.turns = 0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        self.turns += 1
         if timeout is None:
             events = super().select(0)
             if not events:

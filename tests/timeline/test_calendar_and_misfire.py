@@ -30,6 +30,16 @@ LATEST = {"misfirePolicy": "Latest"}
 MINUTELY = {"schedule": "* * * * *"}
 HALF_HOURLY = {"schedule": "*/30 * * * *"}
 EVERY_THREE = {"concurrencyPolicy": "Allow", "maxActiveRuns": 3}
+NINE_IN_VANCOUVER = {"schedule": "0 9 * * *", "timeZone": "America/Vancouver"}
+
+
+def a_next_time_by_the_old_rule(world: World) -> None:
+    """Let the status say what an operator with the tzdata of 2025 wrote, when Vancouver still had winter time."""
+    status = {"nextScheduleTime": "2026-11-02T17:00:00Z", "nextScheduleTimes": ["2026-11-02T17:00:00Z"]}
+    lift = world.suspend_rules()
+    world.server.patch("workflowschedules", "ns", "s", {"status": status}, subresource="status")
+    lift()
+
 
 STORIES: dict[str, tuple[list[Step], Json]] = {
     "R8 R9 R22: a cron schedule runs once at each instant after its creation": (
@@ -178,11 +188,39 @@ STORIES: dict[str, tuple[list[Step], Json]] = {
         ],
         {"schedule": "0 14 * * *", **LATEST},
     ),
+    "K-025: the shortest deadline there may be is enough for an operator that runs": (
+        [
+            At("00:01", want=[admitted("00:01")], ends=[completed("00:01")]),
+            Jump("00:01:30", timedelta(hours=23, minutes=59)),
+            At("2026-03-03T00:01", want=[admitted("2026-03-03T00:01")]),
+            Jump("2026-03-03T00:01:30", timedelta(hours=23, minutes=59)),
+            At("2026-03-04T00:01", want=[admitted("2026-03-04T00:01")]),
+        ],
+        {"schedule": "1 0 * * *", "startingDeadlineSeconds": 5},
+    ),
+    "K-017: under Skip, an upgrade that knows a zone's new rule goes by it": (
+        [
+            Outage("2026-11-02T15:55", "2026-11-02T16:30", do=a_next_time_by_the_old_rule),
+            At("2026-11-02T16:31", want=[skipped_misfire("2026-11-02T16:00")]),
+            At("2026-11-02T17:01", want=[], status={"nextScheduleTime": "2026-11-03T16:00:00Z"}),
+        ],
+        NINE_IN_VANCOUVER,
+    ),
+    "K-017: under Latest, its instant runs late, and the old rule's does not": (
+        [
+            Outage("2026-11-02T15:55", "2026-11-02T16:30", do=a_next_time_by_the_old_rule),
+            At("2026-11-02T16:31", want=[admitted("2026-11-02T16:00")]),
+            At("2026-11-02T17:01", want=[], status={"nextScheduleTime": "2026-11-03T16:00:00Z"}),
+        ],
+        {**NINE_IN_VANCOUVER, **LATEST},
+    ),
 }
 STARTS = {
+    "K-017": "2026-11-02T15:50",
     "K-021": "00:05",
     "K-021 K-082": "00:05",
     "K-023": "13:58",
+    "K-025": "00:00:30",
     "K-027": "00:05",
     "K-041": "09:59:30",
     "K-044": "11:58",

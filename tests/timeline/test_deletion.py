@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+import orjson
 import pytest
 
 from support.api_kinds import Json, RefusedError
-from support.api_requests import Admission
+from support.api_requests import Admission, ApiRequest
 from support.harness import World
 from support.objects import a_definition, a_schedule
 from support.story import LEASE_TIMES, At, Crash, Outage, admitted, at, coalesced, completed, play
@@ -249,7 +250,7 @@ def test_records_and_job_deleted_by_hand_before_the_schedule(is_operator_there: 
     run(story)
 
 
-def test_a_namespace_that_terminates_is_said_and_left_alone() -> None:
+def test_a_namespace_that_terminates_is_said_and_left_alone(caplog: pytest.LogCaptureFixture) -> None:
     """K-102: the record is refused, too; no hot loop, the log says so, and the schedule's end is no contradiction."""
 
     async def story(world: World) -> None:
@@ -260,6 +261,7 @@ def test_a_namespace_that_terminates_is_said_and_left_alone() -> None:
         await world.sleep_until(at("10:00:59"))
         creates = [entry for entry in world.server.log if entry.method == "POST" and "/namespaces/ns/s" in entry.path]
         assert [entry.status for entry in creates].count(403) <= 4
+        assert "because it is being terminated" in " ".join(str(vars(line).get("error")) for line in caplog.records)
         delete(world)
         await asyncio.sleep(1)
         since = len(world.server.log)
@@ -309,3 +311,37 @@ def test_refused_owner_references_are_no_reason_to_admit_without_a_record() -> N
         assert len(world.job_names()) >= 1
 
     run(story)
+
+
+def test_pruned_jobs_take_their_pods_along_and_only_theirs() -> None:
+    """K-103: ten runs with a limit of three; how the Pods go is said in each request, and no Job waits for a finalizer."""
+
+    async def story(world: World) -> None:
+        deletions: list[ApiRequest] = []
+        world.server.faults.append(lambda each: deletions.append(each) if is_deletion_of_job(each) else None)
+        world.apply(a_schedule(**FIVE, successfulJobsHistoryLimit=3))
+        for minute in range(0, 50, 5):
+            await world.sleep_until(at(f"10:{minute:02d}:10"))
+            add_pod(world, world.job_names()[-1])
+        await world.sleep_until(at("10:49:50"))
+        world.server.run_gc()
+        jobs = world.server.objects("jobs", "ns")
+        assert len(deletions) == 7
+        assert {orjson.loads(each.body or b"{}")["propagationPolicy"] for each in deletions} == {"Background"}
+        assert [each["metadata"].get("finalizers") for each in jobs] == [None] * 3
+        owners = [each["metadata"]["ownerReferences"][0]["uid"] for each in world.server.objects("pods", "ns")]
+        assert sorted(owners) == sorted(each["metadata"]["uid"] for each in jobs)
+
+    run(story)
+
+
+def is_deletion_of_job(request: ApiRequest) -> bool:
+    return request.method == "DELETE" and "/jobs/" in request.path
+
+
+def add_pod(world: World, job: str) -> None:
+    """Give a finished Job the Pod that it had."""
+    uid = world.server.get("jobs", "ns", job)["metadata"]["uid"]
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": job, "uid": uid, "controller": True}
+    metadata = {"name": f"{job}-x", "namespace": "ns", "ownerReferences": [owner]}
+    world.server.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {}})

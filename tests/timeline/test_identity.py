@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from support.api_kinds import Json
-from support.harness import World
+from support.api_kinds import KIND_OF, Json
+from support.harness import SETTINGS, World
 from support.objects import a_schedule
-from support.story import LEASE_TIMES, At, Outage, admitted, at, completed, play
+from support.story import LEASE_TIMES, At, Outage, Player, Step, admitted, at, completed, play
 from support.virtual_loop import VirtualClock, run_virtual
 from workflow_schedules.core.model import ObjectRef
 
@@ -81,13 +81,18 @@ def test_two_installations_with_leases_of_their_own(has_fence: bool) -> None:
         assert len(instants) == len(set(instants)) >= 1
         writers = {each["spec"]["lease"] for each in world.records()}
         assert len(writers) == 1
+        foreign = world.processes["b"].operator
+        assert foreign.is_leading
+        assert ("another installation's Lease" in str(foreign.unready_reason)) is has_fence
         if not has_fence:
             await world.kill("a")
             await world.kill("b")
             world.start("c", lease=THEIRS)
             await asyncio.sleep(90)
             assert world.status()["state"] == "Blocked"
-            assert "another installation schedules here" in world.condition("Stalled")["message"]
+            message = world.condition("Stalled")["message"]
+            assert f"under the Lease {SETTINGS.lease}" in message
+            assert "another installation schedules here" in message
 
     run_virtual(story, at("09:58"))
 
@@ -135,3 +140,36 @@ def test_an_upgrade_with_records_of_the_version_before() -> None:
         a_schedule(**FIVE, pauseAfterFailures=1, runLimit=9),
         start="09:58",
     )
+
+
+def test_a_stored_expression_that_an_upgrade_no_longer_reads() -> None:
+    """K-109: it is said on its object, which stays; nothing runs on a guess, and others go on."""
+
+    def older_dialect(world: World) -> None:
+        """Store it with the generation that it had, as a version of the operator did that read it."""
+        body = world.schedule()
+        kind, key = KIND_OF["workflowschedules"], ("ns", "s")
+        world.server.store.commit_update(kind, key, {**body, "spec": {**body["spec"], "schedule": "*/5 * * * ?"}})
+
+    def is_blocked(world: World) -> None:
+        accepted = world.condition("Accepted")
+        assert (accepted["status"], accepted["reason"]) == ("False", "InvalidSchedule")
+        assert "*/5 * * * ?" in accepted["message"]
+
+    steps: list[Step] = [
+        At("10:00", want=[admitted("10:00")]),
+        Outage("10:01", "10:01:30", do=older_dialect),
+        At("10:02", want=[], status={"state": "Blocked", "nextScheduleTime": None}, check=is_blocked),
+        At("10:05", want=[]),
+        At("10:05:10", want=[admitted("10:00"), admitted("10:05")], of="good"),
+    ]
+
+    async def story(clock: VirtualClock) -> None:
+        world = World(clock, lease_times=LEASE_TIMES)
+        for name in ("s", "good"):
+            world.apply(a_schedule(name, **FIVE))
+        await world.until_leading(world.start())
+        await Player(world).play(steps)
+        assert world.auditor.violations == []  # what the calendar wants can't be told any more
+
+    run_virtual(story, at("09:58"))

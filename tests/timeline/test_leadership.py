@@ -242,8 +242,37 @@ def test_a_deleted_lease_is_made_anew_above_every_epoch_on_record() -> None:
     run(story)
 
 
+@pytest.mark.parametrize("has_fence", [True, False])
+def test_a_lease_that_can_not_be_renewed_ends_the_leadership(has_fence: bool) -> None:
+    """K-057: by its own deadline, before another leads; that one runs what is due, once."""
+
+    async def story(world: World) -> None:
+        world.jobs.run_for(2)
+        if not has_fence:
+            world.suspend_rules()
+        await world.until_leading(world.start("a"))
+        world.apply(a_schedule(**MINUTELY))
+        await standby(world)
+        await world.sleep_until(at("09:59:50"))
+
+        def is_renewal(request: ApiRequest) -> bool:
+            return request.client == "a" and request.method == "PUT" and "/leases/" in request.path
+
+        world.fault(Fault(status=403, reason="Forbidden", message="exceeded quota"), matches=is_renewal, times=2)
+        world.fault(Fault(status=409, reason="Conflict"), matches=is_renewal)
+        deadline = world.clock.monotonic() + SETTINGS.lease_times.renew_deadline_seconds
+        await world.sleep_until(at("10:00:40"))
+        assert lease(world)["holderIdentity"] == "pod-op2"
+        late = [entry for entry in world.writes() if entry.client == "a" and entry.time > deadline]
+        assert late == []
+        assert len(jobs_at(world, "20260302T100000Z")) == 1
+        world.auditor.check()
+
+    run(story)
+
+
 def test_a_lease_that_somebody_stole_ends_the_leadership() -> None:
-    """K-057: nothing is written after it, and the Lease is taken back when the thief lets it expire."""
+    """R33: nothing is written after it, and the Lease is taken back when the thief lets it expire."""
 
     async def story(world: World) -> None:
         world.jobs.run_for(2)

@@ -92,6 +92,9 @@ STORIES: dict[str, tuple[list[Step], Json]] = {
             *(At(f"10:0{minute}", want=[admitted(f"10:0{minute}")]) for minute in range(3)),
             *(At(f"10:0{minute}", want=[skipped_overlap(f"10:0{minute}")]) for minute in range(3, 10)),
             At("10:09:30", want=[], status={"activeCount": 3}, check=lambda world: _jobs_are(world, 3)),
+            At("10:09:40", check=lambda world: _counts_are(world, admitted=3, skipped=7)),
+            At("10:09:50", do=end_oldest, want=[], ends=[completed("10:00")]),
+            At("10:10", want=[admitted("10:10")]),
         ],
         {**MINUTELY, **UP_TO_THREE},
     ),
@@ -145,6 +148,11 @@ STORIES: dict[str, tuple[list[Step], Json]] = {
 
 def _jobs_are(world: World, count: int) -> None:
     assert len(world.job_names()) == count
+
+
+def _counts_are(world: World, **want: int) -> None:
+    counts = world.status()["counts"]
+    assert {name: counts[name] for name in want} == want
 
 
 @pytest.mark.parametrize("name", STORIES)

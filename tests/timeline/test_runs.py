@@ -7,6 +7,8 @@ from functools import partial
 import pytest
 
 from support.api_kinds import Json
+from support.api_requests import ApiRequest
+from support.api_transport import Fault
 from support.harness import World
 from support.job_runner import Course
 from support.objects import a_schedule
@@ -240,4 +242,29 @@ def test_a_terminating_namespace_is_left_alone_and_others_are_not_affected() -> 
         a_schedule("other", namespace="elsewhere", **FIVE),
         start="09:58",
         is_settled=False,
+    )
+
+
+def test_a_quota_that_a_young_job_fills_fails_the_next_run_and_no_more() -> None:
+    """K-035 P1: its name is kept for K, so the run that comes too early ends NotStarted, and the one after it runs."""
+
+    def is_full(world: World, request: ApiRequest) -> bool:
+        is_create = request.method == "POST" and request.path.endswith("/jobs") and not request.query.get("dryRun")
+        return is_create and len(world.job_names()) > 0
+
+    def limit_to_one_job(world: World) -> None:
+        full = Fault(status=403, reason="Forbidden", message=f'jobs.batch "x" is forbidden: {QUOTA}')
+        world.fault(full, matches=partial(is_full, world))
+
+    play(
+        [
+            At("10:07", do=limit_to_one_job),
+            At("10:08:10", want=[admitted("10:08")], ends=[completed("10:08")]),
+            At("10:10:20", want=[admitted("10:10")], ends=[], check=lambda world: _has_jobs(world, 1)),
+            At("10:10:57", ends=[], check=lambda world: _has_jobs(world, 1)),
+            At("10:11:10", ends=[failed("10:10", "NotStarted")], check=lambda world: _has_jobs(world, 0)),
+            At("10:12:10", want=[admitted("10:12")], ends=[completed("10:12")]),
+        ],
+        a_schedule(schedule="8-58/2 10 * * *", successfulJobsHistoryLimit=0),
+        start="10:03",
     )

@@ -324,3 +324,15 @@ def test_a_jittered_instant_beside_a_full_house_stays_within_what_can_be_named()
     assert judged.spread == now
     assert len(judged.candidates) == 99
     assert judged.candidates[-1] == now - timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(("beyond", "decision"), [(0, "Admitted"), (1, "SkippedMisfire")])
+def test_the_deadline_counts_from_the_instant_and_its_jitter(beyond: int, decision: str) -> None:
+    """R16: to the microsecond, as without jitter."""
+    trigger, jitter = parse_cron("0 * * * *", "UTC"), Jitter(uid="u", max_seconds=600)
+    start = jitter.start_of(at("10:00"), trigger)
+    assert start > at("10:00")
+    now = start + timedelta(seconds=60, microseconds=beyond)
+    judged = judge_due(trigger, rule(SKIP), after=at("09:00"), now=now, free_slots=1, jitter=jitter)
+    assert judged.verdict is not None
+    assert judged.verdict.decision == decision

@@ -64,7 +64,10 @@ class Cache:
         known = self.schedules.get(uid)
         if version <= self._floors["schedules"] if known is None else version <= int(known.resource_version or 0):
             return None
-        schedule = wire.schedule_of(body)
+        return self._take_in(known, wire.schedule_of(body))
+
+    def _take_in(self, known: Schedule | None, schedule: Schedule) -> str | None:
+        uid = schedule.uid
         if known is not None:
             self._unlink(known)
         self.schedules[uid] = schedule
@@ -137,10 +140,15 @@ class Cache:
 
     def replace_all(
         self,
-        schedules: tuple[Iterable[Mapping[str, Any]], str],
+        schedules: tuple[Iterable[Schedule], str],
         definitions: tuple[Iterable[Mapping[str, Any]], str],
     ) -> None:
-        """Drop everything about schedules, definitions and logs for a consistent re-read (P9); never merged."""
+        """Drop everything about schedules, definitions and logs for a consistent re-read (P9); never merged.
+
+        Args:
+            schedules: all there are, already read since that takes long, and the resourceVersion at which that is so.
+            definitions: all there are, as they were listed, and the same.
+        """
         self.schedules.clear()
         self._named.clear()
         self.definitions.clear()
@@ -152,8 +160,8 @@ class Cache:
         self._floors = {"schedules": 0, "definitions": 0}
         for body in definitions[0]:
             self.put_definition(body)
-        for body in schedules[0]:
-            self.put_schedule(body)
+        for schedule in schedules[0]:
+            self._take_in(self.schedules.get(schedule.uid), schedule)
         # events older than the re-read may still come in: what it didn't list is gone
         self._floors = {"schedules": _number(schedules[1]), "definitions": _number(definitions[1])}
 
