@@ -67,6 +67,8 @@ class Cache:
         schedule = wire.schedule_of(body)
         if known is not None:
             self._unlink(known)
+            if known.spec_hash != schedule.spec_hash and uid in self.logs:
+                self.logs[uid].note_edit(known)
         self.schedules[uid] = schedule
         self._named[schedule.ref] = uid
         if (parent := _parent(schedule)) is not None:
@@ -405,6 +407,7 @@ class Cache:
             requested=self.requests.requested(uid),
             blocked_by=log.blocked_by,
             waits_for=self.jobs.get(log.waits_for) if log.waits_for else None,
+            before_edit=log.before_edit,
         )
 
     def _template_refusal(self, schedule: Schedule, definition: Definition | None) -> str | None:

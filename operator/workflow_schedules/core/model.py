@@ -247,6 +247,7 @@ class Snapshot:
         requested: runs that people asked for; they are in no log.
         blocked_by: name of the record that the contradiction is about; what `unblock` has to name.
         waits_for: the Job of what is to be set aside, which must end first; None when there is none.
+        before_edit: the schedule before the edits that are not on record yet; None when this process didn't see it.
     """
 
     uid: str
@@ -265,6 +266,7 @@ class Snapshot:
     requested: Requested = Requested()
     blocked_by: str | None = None
     waits_for: Job | None = None
+    before_edit: Schedule | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
