@@ -107,6 +107,14 @@ class Case:
 CHILD = a_schedule(**of_definition())
 TWO = a_schedule(concurrency_policy="Allow", max_active_runs=2)
 BUSY = a_request("busy", "2025-12-01T08:00", status=resolved(), job=a_job_of("busy", JobPhase.WAITING, started=None))
+ENDED = {
+    "outcome": Outcome.CANCELLED,
+    "reason": "CancelRequested",
+    "job_uid": "job-2",
+    "completion_time": at("10:00:03"),
+}
+CANCELLED = a_request(status=resolved(**ENDED), job=a_job_of("now"))
+CANCELLED_BACK = a_request("gone", "2025-12-01T08:00", status=resolved(**ENDED), job=a_job_of("gone"))
 CASES = [
     Case("R27 a request is resolved first", (a_request(),), "Resolve now"),
     Case("R27 then its Job", (a_request(status=resolved()),), "CreateJob now"),
@@ -147,6 +155,27 @@ CASES = [
     Case("R27 this very second", (a_request(backfill="10:00"),), "Resolve now", "10:00:00"),
     Case("R27 the next", (a_request(backfill="10:00"),), "Refuse now InstantInFuture", "09:59:59"),
     Case("R24 input too large", (a_request(given={"a": "é" * 16384}),), "Refuse now InputTooLarge"),
+    Case("R31 cancelled before it was resolved", (a_request(cancel_request="no"),), "WriteOutcome now CancelRequested"),
+    Case("R31 though it could not be run", (a_request(cancel_request="no"),), "WriteOutcome now CancelRequested",
+         snapshot=a_snapshot(None, head=None)),
+    Case("R31 cancelled before it had a Job", (a_request(status=resolved(), cancel_request="no"),),
+         "WriteOutcome now CancelRequested"),
+    Case("R31 P12 of a new holder: another's Job may still come", (a_request(status=resolved(), cancel_request="no"),),
+         "nothing", wake="10:01:36", snapshot=a_snapshot(since_acquired=timedelta(0))),
+    Case("R31 cancelled while it runs", (a_request(status=resolved(), job=a_job_of("now"), cancel_request="no"),),
+         "WriteOutcome now CancelRequested"),
+    Case("R31 its Job has ended: that counts", (a_request(status=resolved(), job=a_job_of("now", JobPhase.COMPLETED),
+         cancel_request="no"),), "WriteOutcome now JobComplete"),
+    Case("R31 then its Job goes", (CANCELLED,), "DeleteJob now"),
+    Case("R31 which may take a while", (replace(CANCELLED, retry_at=at("10:00:09")),), "nothing", wake="10:00:09"),
+    Case("R31 once", (replace(CANCELLED, job=a_job_of("now", is_deleting=True)),), "nothing", wake="10:01:03"),
+    Case("R31 P12 of a new holder", (a_request(status=resolved(EARLIER_WRITER, **ENDED), job=a_job_of("now")),), "nothing",
+         wake="10:01:36", snapshot=a_snapshot(since_acquired=timedelta(0))),
+    Case("R27 a cancelled backfill keeps its place", (CANCELLED_BACK, a_request("back", "08:00")), "DeleteJob gone"),
+    Case("R27 until its Job is gone", (replace(CANCELLED_BACK, job=a_job_of("gone", is_deleting=True)),
+         a_request("back", "08:00")), "nothing", wake="10:01:03"),
+    Case("R27 then the next one runs", (replace(CANCELLED_BACK, is_job_gone=True), a_request("back", "08:00")),
+         "Resolve back"),
     Case("P11 the schedule of that name is another", (a_request(status=resolved(schedule_uid="gone")),), "nothing",
          wake="10:10:01"),
     Case("P11 definition switched off since", (a_request(status=resolved()),), "nothing", wake="10:10:01",
@@ -191,7 +220,7 @@ def ended(name: str, outcome: Outcome, completed: str, asked: str = "10:00") -> 
 
 
 def test_summary() -> None:
-    """R27: a refusal is in the history, but no run has failed; what has no outcome yet is in neither."""
+    """R27: a refusal and what was cancelled are in the history, but no run has failed; what has no outcome yet is in neither."""
     refused = a_request(
         "no", status=ScheduleOccurrenceStatus(outcome=Outcome.FAILED, completion_time=at("12:00"))
     ).record
@@ -200,12 +229,13 @@ def test_summary() -> None:
             ended("a", Outcome.COMPLETED, "10:10", "10:02"),
             ended("b", Outcome.COMPLETED, "10:05", "10:01"),
             ended("c", Outcome.EXHAUSTED, "10:20", "10:03"),
+            ended("d", Outcome.CANCELLED, "10:30", "10:02:30"),
             a_request("e", status=resolved()).record,
             refused,
         ]
     )
     assert (found.last_successful_time, found.last_failure_time) == (at("10:10"), at("10:20"))
-    assert [line.name for line in found.recent] == ["c", "a", "b", "no"]
+    assert [line.name for line in found.recent] == ["c", "d", "a", "b", "no"]
 
 
 def line(name: str, time: str, decision: str = "Admitted", outcome: str = "Completed") -> RecentOccurrence:

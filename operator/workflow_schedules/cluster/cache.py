@@ -17,6 +17,7 @@ from workflow_schedules.cluster.places import Places
 from workflow_schedules.cluster.request_store import RequestStore, key_of
 from workflow_schedules.core.acceptance import template_of
 from workflow_schedules.core.decide_requests import Queue
+from workflow_schedules.core.ending import is_ending
 from workflow_schedules.core.model import ObjectRef, Run, Snapshot
 from workflow_schedules.core.requests import is_request
 from workflow_schedules.core.retention import recorded_at
@@ -241,7 +242,10 @@ class Cache:
         if known == job:
             return None
         request = self.requests.of_job(job)
-        return job.schedule_uid if request is None else key_of(request)
+        if request is None:
+            return job.schedule_uid
+        self.follow_request(request.ref)
+        return key_of(request)
 
     def _forget_gone(self, job: Job) -> None:
         """Drop a Job that is gone; what remains to be known of it is that it is (R14)."""
@@ -285,13 +289,12 @@ class Cache:
 
     def _is_awaited(self, job: Job) -> bool:
         """Tell whether the outcome of a Job's run is still to be recorded."""
-        if (request := self.requests.of_job(job)) is not None:
-            return not is_final(request)
         return any(run.record.uid == job.owner_uid and not is_final(run.record) for run in self._runs_of(job))
 
     def _runs_of(self, job: Job) -> Iterable[RunMemory]:
-        log = self.logs.get(job.schedule_uid)
-        return log.runs.values() if log else ()
+        """Return the runs that a Job may be of: a request of its name, and those of the log that it says it is of."""
+        log, request = self.logs.get(job.schedule_uid), self.requests.memory(job.ref)
+        return (*(log.runs.values() if log else ()), *((request,) if request else ()))
 
     # what people ask of a run
 
@@ -356,7 +359,22 @@ class Cache:
         """Take in a request; tell whether that was news."""
         is_news = self.requests.put(record)
         self._take_note(record)
+        self.follow_request(record.ref)
         return is_news
+
+    def replace_requests(self, records: Iterable[Record], version: int) -> None:
+        """Drop all requests for a consistent re-read (P9)."""
+        self.requests.replace_all(records, version)
+        for job in self.jobs.values():
+            self.follow_request(job.ref)
+
+    def follow_request(self, ref: ObjectRef) -> None:
+        """Keep a request that was cancelled among the unfinished ones until its Job is gone, whoever cancelled it (P19)."""
+        memory, job = self.requests.memory(ref), self.jobs.get(ref)
+        if memory is None or not is_final(memory.record):
+            return
+        is_own = job is not None and job.uid == memory.record.status.job_uid
+        self.requests.keep_open(memory.record, is_open=is_own and is_ending(self._run(memory, 0.0)))
 
     def remove_request(self, ref: ObjectRef, uid: str | None = None) -> Record | None:
         """Forget and return a request that is gone."""
@@ -415,7 +433,7 @@ class Cache:
         return None if template is None else self.template_refusals.get((schedule.ref.namespace, template.hash))
 
     def queue(self, key: str, *, writer: Writer, since_acquired: timedelta, answered_before: float) -> Queue:
-        """Return the unfinished requests of a key, and everything known of the schedule that they name."""
+        """Return the unfinished requests of a key (see `follow_request`), and everything known of the schedule they name."""
         namespace, _, name = key.partition("/")
         ref = ObjectRef(namespace=namespace, name=name)
         uid = self._named.get(ref)
@@ -440,7 +458,7 @@ class Cache:
         return Run(
             record=memory.record,
             job=self.jobs.get(memory.record.ref),
-            cancel_request=self.cancel_requests.get(memory.record.uid),
+            cancel_request=self._cancel_request(memory.record),
             refused=memory.refused,
             last_error=memory.last_error,
             retry_at=memory.retry_at,
@@ -450,6 +468,10 @@ class Cache:
             pods_read_at=memory.pods_read_at,
             stuck_on=memory.stuck_on,
         )
+
+    def _cancel_request(self, record: Record) -> str | None:
+        """Return what is asked: requests are watched whole, of the log's records only their annotations (R31)."""
+        return record.cancel_request if is_request(record) else self.cancel_requests.get(record.uid)
 
     def _unlink(self, schedule: Schedule) -> None:
         if (parent := _parent(schedule)) is None or (children := self._children.get(parent)) is None:

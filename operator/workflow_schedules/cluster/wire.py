@@ -118,6 +118,7 @@ def record_of(body: Mapping[str, Any]) -> Record:
         created_at=_time(metadata.get("creationTimestamp")) or _BEGINNING,
         spec=spec if spec.cause is Cause.SCHEDULED else resolved_spec(spec, status),
         status=status,
+        cancel_request=(metadata.get("annotations") or {}).get(names.ANNOTATION_CANCEL),
     )
 
 

@@ -16,9 +16,10 @@ from workflow_schedules.core import requests
 from workflow_schedules.core.acceptance import Accepted, Refusal, accept, template_of
 from workflow_schedules.core.decide import hold_reason
 from workflow_schedules.core.due_times import next_due_time
+from workflow_schedules.core.ending import cancelled_unresolved, is_ending
 from workflow_schedules.core.inputs import OccurrenceFacts, resolve_input
 from workflow_schedules.core.log import revision_now
-from workflow_schedules.core.model import Claim, CreateJob, WriteOutcome
+from workflow_schedules.core.model import Claim, CreateJob, DeleteJob, WriteOutcome
 from workflow_schedules.core.outcome import ended_without_job
 from workflow_schedules.core.preflight import Passed, Rejection, judge_input
 from workflow_schedules.core.runs import decide_runs, start_deadline
@@ -60,12 +61,12 @@ class Refuse:
     status: ScheduleOccurrenceStatus
 
 
-RequestStep = Resolve | Refuse | Claim | CreateJob | WriteOutcome
+RequestStep = Resolve | Refuse | Claim | CreateJob | WriteOutcome | DeleteJob
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
-    """The unfinished requests that name one schedule.
+    """The requests that name one schedule and are unfinished, or cancelled with a Job that is still there.
 
     Attributes:
         ref: the schedule's name.
@@ -126,8 +127,11 @@ def _decide_one(queue: Queue, run: Run, now: datetime) -> RequestPlan:
         return RequestPlan(next_wake_at=run.retry_at)
     if requests.is_resolved(run.record):
         plan = decide_runs(_with_its_schedule(queue.snapshot, run), now=now)
-        step = plan.step if isinstance(plan.step, Claim | CreateJob | WriteOutcome) else None
+        step = plan.step if isinstance(plan.step, Claim | CreateJob | WriteOutcome | DeleteJob) else None
         return RequestPlan(step=step, next_wake_at=plan.next_wake_at)
+    cancelled = cancelled_unresolved(run, now=now, writer=queue.snapshot.writer)
+    if cancelled is not None:
+        return RequestPlan(step=WriteOutcome(run=run, status=cancelled))
     found = _resolve(queue, run, now)
     if isinstance(found, _Refused):
         status = ended_without_job(
@@ -162,7 +166,8 @@ def _has_turn(queue: Queue, schedule: Schedule) -> bool:
 def _is_backfill_under_way(run: Run, schedule_uid: str) -> bool:
     record = run.record
     is_resolved = requests.is_resolved(record) and record.spec.schedule_ref.uid == schedule_uid
-    return is_resolved and record.spec.cause is Cause.BACKFILL and not run.is_finished
+    holds_slot = not run.is_finished or is_ending(run)
+    return is_resolved and record.spec.cause is Cause.BACKFILL and holds_slot
 
 
 def _resolve(queue: Queue, run: Run, now: datetime) -> _Resolved | _Refused:

@@ -96,6 +96,9 @@ class Record:
     """A ScheduleOccurrence: immutable spec, latest known status.
 
     Of a request, what its status says it was resolved to stands in `spec`, as it does in a record of the log.
+
+    Attributes:
+        cancel_request: what its cancel annotation said when it was read; None without one.
     """
 
     ref: ObjectRef
@@ -104,6 +107,7 @@ class Record:
     created_at: datetime
     spec: ScheduleOccurrenceSpec
     status: ScheduleOccurrenceStatus
+    cancel_request: str | None = None
 
     @property
     def number(self) -> int:

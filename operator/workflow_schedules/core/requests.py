@@ -130,7 +130,7 @@ def _time_of(line: RecentOccurrence) -> float:
 
 def _has_failed(record: Record) -> bool:
     outcome = record.status.outcome
-    return outcome is not None and outcome.is_final and outcome is not Outcome.COMPLETED
+    return outcome in {Outcome.FAILED, Outcome.EXHAUSTED}  # a cancelled one ended on purpose, as in the log's totals
 
 
 def _is_good_manual(record: Record) -> bool:

@@ -57,7 +57,7 @@ async def take_over(cluster: Cluster, wakeups: WakeUps, *, writer: Writer) -> in
     requests = await _read_requests(cluster)
     wakeups.clear()
     cluster.cache.replace_all(schedules, definitions)
-    cluster.cache.requests.replace_all(*requests)
+    cluster.cache.replace_requests(*requests)
     epochs = [
         schedule.status.fencing_epoch or 0
         for schedule in cluster.cache.schedules.values()
