@@ -28,8 +28,8 @@ from workflow_schedules.api.occurrence import (
     ScheduleOccurrenceStatus,
     ScheduleRef,
 )
-from workflow_schedules.api.schedule import RecentOccurrence
-from workflow_schedules.core.decide_requests import Queue, RequestPlan, Resolve, decide_requests
+from workflow_schedules.api.schedule import InputBinding, OccurrenceField, RecentOccurrence
+from workflow_schedules.core.decide_requests import Queue, Refuse, RequestPlan, Resolve, decide_requests
 from workflow_schedules.core.model import Job, JobPhase, ObjectRef, Record, Requested, Run, Snapshot
 from workflow_schedules.core.requests import has_news, merge_recent, resolved_spec, summarise
 
@@ -213,6 +213,84 @@ def test_what_a_request_is_resolved_to(schedule_input: object, given: object, wa
     assert (status.schedule_uid, status.revision, status.template_hash) == (UID, 1, TEMPLATE.hash)
     assert status.input_json == want
     assert (status.fencing_epoch, status.writer, status.outcome) == (WRITER.epoch, WRITER.identity, None)
+
+
+def binding(name: str, field: str) -> InputBinding:
+    return InputBinding(name=name, occurrence_field=OccurrenceField(field))
+
+
+EU = {"type": "object", "required": ["region"], "properties": {"region": {"enum": ["eu"]}, "why": {"enum": ["Manual"]}}}
+SINCE = {"type": "object", "required": ["since"], "properties": {"since": {"type": "string"}}}
+GIVEN = {"input": {"region": "eu"}}
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A request of a schedule whose definition has a schema."""
+
+    name: str
+    want: str
+    schedule: dict[str, object] = field(default_factory=lambda: dict(GIVEN))
+    given: dict[str, object] | None = None
+    schema: dict[str, object] = field(default_factory=lambda: dict(EU))
+    backfill: str | None = None
+    last_success: str | None = None
+
+
+WHY = {"input_from": (binding("why", "cause"),)}
+LAST = {"input_from": (binding("since", "lastSuccessfulTime"),)}
+AT = {"input": {"region": "eu"}, "input_from": (binding("at", "scheduledTime"),)}
+BAD_REGION = 'InputRejected input.region: write one of "eu" (inputSchema.properties.region.enum)'
+NO_REGION = 'InputRejected input: has no "region"; write it (inputSchema.required)'
+BAD_WHY = 'InputRejected input.why: write one of "Manual" (inputSchema.properties.why.enum)'
+NO_TIME = "InputRejected input.since: write text (inputSchema.properties.since.type)"
+JUDGED = [
+    Judged("the schedule's own", '{"region":"eu"}'),
+    Judged("its own input is judged in its place", BAD_REGION, given={"region": "us"}),
+    Judged("a required key is missing: nothing comes from the schedule", NO_REGION, given={}),
+    Judged("a good one", '{"region":"eu","x":[1]}', given={"region": "eu", "x": [1]}),
+    Judged("bound to its cause", '{"region":"eu","why":"Manual"}', {**GIVEN, **WHY}),
+    Judged("which a schema may refuse", BAD_WHY, {**GIVEN, **WHY}, backfill="09:00"),
+    Judged(
+        "bound keys are filled into its own input, too",
+        '{"region":"eu","why":"Manual"}',
+        {**GIVEN, **WHY},
+        given={"region": "eu"},
+    ),
+    Judged(
+        "the binding goes before what it gives",
+        '{"region":"eu","why":"Manual"}',
+        {**GIVEN, **WHY},
+        given={"region": "eu", "why": "else"},
+    ),
+    Judged("the last success", '{"since":"2026-01-01T08:00:00Z"}', LAST, schema=SINCE, last_success="08:00"),
+    Judged("before the first there is none", NO_TIME, LAST, schema=SINCE),
+    Judged("a manual run has no scheduled time", '{"region":"eu","at":null}', AT),
+    Judged("a backfill has", '{"region":"eu","at":"2026-01-01T09:00:00Z"}', AT, backfill="09:00"),
+    Judged("no input and a schema that needs one", NO_REGION, {}),
+]
+
+
+@pytest.mark.parametrize("case", JUDGED, ids=lambda case: case.name)
+def test_the_input_of_a_request_against_the_schema(case: Judged) -> None:
+    """R24 R27: judged as it really is, and a refusal is final and names the path."""
+    schedule = a_schedule(**of_definition(**case.schedule))
+    snapshot = replace(
+        a_snapshot(schedule, definition=a_definition(input_schema=case.schema)),
+        requested=Requested(last_successful_time=at(case.last_success) if case.last_success else None),
+    )
+    queue = Queue(ref=schedule.ref, snapshot=snapshot, runs=(a_request(backfill=case.backfill, given=case.given),))
+    step = decide_requests(queue, now=at("10:00:05")).step
+    assert isinstance(step, Resolve | Refuse)
+    status = step.status
+    assert (status.input_json if isinstance(step, Resolve) else f"{status.reason} {status.message}") == case.want
+
+
+@pytest.mark.parametrize("given", ["absent", None])
+def test_input_null_is_no_input_of_its_own(given: object) -> None:
+    """R27: a client that sets null, and one that leaves it out, mean the same."""
+    spec = {"scheduleRef": {"name": "s"}, "cause": "Manual"} | ({} if given == "absent" else {"input": given})
+    assert ScheduleOccurrenceSpec.model_validate(spec).input is None
 
 
 def ended(name: str, outcome: Outcome, completed: str, asked: str = "10:00") -> Record:
