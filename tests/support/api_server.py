@@ -19,6 +19,7 @@ from support.api_kinds import KIND_OF, Json, Kind, RefusedError
 from support.api_requests import USER, ApiRequest, Requests
 from support.api_store import Key, Store, Stored
 from support.api_transport import NO_FAULT, FakeTransport, Fault, FaultHook, LogEntry
+from support.deep import unfolded
 from workflow_schedules.cluster.client import Client
 from workflow_schedules.cluster.errors import UnansweredError
 from workflow_schedules.cluster.transport import Answer
@@ -170,7 +171,7 @@ class FakeApiServer:
             status, body = refusal.code, refusal.body
             headers |= refusal.headers
         self.note(request, status)
-        return Answer(status, headers, body)
+        return Answer(status, headers, unfolded(body))
 
     async def change(self, timeout_seconds: float) -> None:
         """Wait until something happens to the server, or the time is over."""

@@ -12,6 +12,7 @@ import orjson
 from support.api_kinds import RefusedError, field_matcher, label_matcher, target_of
 from support.api_requests import ApiRequest
 from support.api_store import Change, Key, Stored
+from support.deep import unfolded
 from workflow_schedules.cluster.errors import UnansweredError, error_of
 from workflow_schedules.cluster.transport import Answer
 
@@ -140,7 +141,7 @@ class FakeTransport:
             raise UnansweredError("silence", reason="Idle")
         async for line in watch.lines(idle_timeout_seconds):
             await asyncio.sleep(self.latency_seconds / 2)
-            yield line
+            yield unfolded(line)
 
     async def close(self) -> None:
         self.is_closed = True

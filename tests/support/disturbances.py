@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from support.api_requests import ApiRequest
@@ -37,10 +38,21 @@ def is_counted_write(request: ApiRequest) -> bool:
     return "/leases" not in request.path
 
 
+def is_write_or_delete(request: ApiRequest) -> bool:
+    return request.method == "DELETE" or is_counted_write(request)
+
+
 class Trap:
     """Disturbs the n-th write, once, and kills its sender if asked to."""
 
-    def __init__(self, world: World, number: int, disturbance: Disturbance | None) -> None:
+    def __init__(
+        self,
+        world: World,
+        number: int,
+        disturbance: Disturbance | None,
+        counts: Callable[[ApiRequest], bool] = is_counted_write,
+    ) -> None:
+        self._counts = counts
         self.writes = 0
         self._world = world
         self._number = number
@@ -48,7 +60,7 @@ class Trap:
         self.tasks: list[asyncio.Task[object]] = []
 
     def __call__(self, request: ApiRequest) -> Fault | None:
-        if not is_counted_write(request):
+        if not self._counts(request):
             return None
         self.writes += 1
         if self._disturbance is None or self.writes != self._number:

@@ -94,6 +94,13 @@ class RetentionAuditor:
             return True
         return self._clock.now() - parse_utc(spec["acquireTime"]) >= SETTLE
 
+    def _leases(self, record: Json) -> list[Json]:
+        """The Lease that a record was written under, all where it doesn't say."""
+        written = record["spec"].get("lease") or (record.get("status") or {}).get("lease")
+        leases = self._server.objects("leases")
+        named = [each for each in leases if f"{each['metadata']['namespace']}/{each['metadata']['name']}" == written]
+        return named or leases
+
     def _is_kept_long_enough(self, record: Json) -> bool:
         spec, status = record["spec"], record.get("status") or {}
         times = [record["metadata"]["creationTimestamp"]]
@@ -101,8 +108,8 @@ class RetentionAuditor:
             if status.get("outcome") not in FINAL:
                 return False
             times += [each["time"] for each in status.get("transitions", ())]
-        lease = self._server.objects("leases")
-        times += [each["spec"]["acquireTime"] for each in lease if each["spec"].get("acquireTime")]
+        leases = self._leases(record)
+        times += [each["spec"]["acquireTime"] for each in leases if each["spec"].get("acquireTime")]
         return all(self._clock.now() - parse_utc(time) >= KEPT for time in times)
 
     def _wrong(self, rule: str, what: str) -> None:

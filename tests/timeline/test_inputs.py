@@ -281,21 +281,3 @@ def test_inputs_are_never_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert secret not in caplog.text
     assert all(secret not in json.dumps(record.__dict__, default=str) for record in caplog.records)
     assert all(secret not in (record["spec"].get("message") or "") for record in world.records())
-
-
-def test_what_is_nested_too_deeply_blocks_its_schedule_alone() -> None:
-    """I9, K-096: the API server takes ten thousand levels."""
-    deep: Json = {}
-    for _ in range(230):
-        deep = {"a": deep}
-    play(
-        [
-            At("09:59", do=lambda world: world.apply(a_schedule("deep", input=deep, **FIVE))),
-            At("09:59:10", do=lambda world: world.apply(a_definition("deep", inputSchema=deep))),
-            Crash("09:59:20"),
-            At("10:00", want=[admitted("10:00")], check=partial(says, kind="Accepted", status="False", reason="InvalidSpec",
-                                                               part="nested deeper than 200 levels", name="deep")),
-        ],
-        a_schedule(**FIVE),
-        start="09:58",
-    )  # fmt: skip

@@ -171,6 +171,39 @@ def test_what_a_request_bypasses_and_what_not(case: Case) -> None:
     run(story)
 
 
+def test_the_same_instant_may_be_asked_for_twice() -> None:
+    """R27: each request is a run of its own, also of an instant that the calendar has run; R8 is about the calendar's."""
+
+    async def story(world: World) -> None:
+        world.apply(a_schedule(**FIVE))
+        await world.sleep_until(at("10:00:10"))
+        for name in ("one", "two"):
+            ask(world, name, time="2026-03-02T10:00")
+        await asyncio.sleep(10)
+        assert outcome(world, "one") == outcome(world, "two") == ("Completed", "JobComplete")
+        assert len(world.job_names()) == 3
+
+    run(story)
+
+
+def test_a_request_whose_input_the_schema_refuses() -> None:
+    """R24 R27: no Job; the schedule goes on."""
+    schema = {"type": "object", "required": ["region"]}
+
+    async def story(world: World) -> None:
+        world.apply(a_definition(inputSchema=schema))
+        world.apply(a_schedule(workflow="w", **FIVE, input={"region": "eu"}))
+        await asyncio.sleep(2)
+        ask(world, input={"other": 1})
+        await world.sleep_until(at("10:00:10"))
+        assert outcome(world) == ("Failed", "InputRejected")
+        assert 'has no "region"' in found(world)["message"]
+        assert len(world.job_names()) == 1
+        assert "lastFailureTime" not in world.status()
+
+    run(story)
+
+
 def test_a_request_holds_no_slot() -> None:
     """R12 R27: what people ask for never counts in overlap."""
 

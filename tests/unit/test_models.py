@@ -211,6 +211,7 @@ RECORD_STATUS: dict[str, Any] = {
     "revision": 2,
     "templateHash": "t",
     "inputJSON": "{}",
+    "lease": "ns/l",
 }
 
 SCHEDULE_STATUS: dict[str, Any] = {

@@ -28,8 +28,8 @@ from workflow_schedules.api.occurrence import (
     ScheduleOccurrenceStatus,
     ScheduleRef,
 )
-from workflow_schedules.api.schedule import RecentOccurrence
-from workflow_schedules.core.decide_requests import Queue, RequestPlan, Resolve, decide_requests
+from workflow_schedules.api.schedule import InputBinding, OccurrenceField, RecentOccurrence
+from workflow_schedules.core.decide_requests import Queue, Refuse, RequestPlan, Resolve, decide_requests
 from workflow_schedules.core.model import Job, JobPhase, ObjectRef, Record, Requested, Run, Snapshot
 from workflow_schedules.core.requests import has_news, merge_recent, resolved_spec, summarise
 
@@ -107,6 +107,14 @@ class Case:
 CHILD = a_schedule(**of_definition())
 TWO = a_schedule(concurrency_policy="Allow", max_active_runs=2)
 BUSY = a_request("busy", "2025-12-01T08:00", status=resolved(), job=a_job_of("busy", JobPhase.WAITING, started=None))
+ENDED = {
+    "outcome": Outcome.CANCELLED,
+    "reason": "CancelRequested",
+    "job_uid": "job-2",
+    "completion_time": at("10:00:03"),
+}
+CANCELLED = a_request(status=resolved(**ENDED), job=a_job_of("now"))
+CANCELLED_BACK = a_request("gone", "2025-12-01T08:00", status=resolved(**ENDED), job=a_job_of("gone"))
 CASES = [
     Case("R27 a request is resolved first", (a_request(),), "Resolve now"),
     Case("R27 then its Job", (a_request(status=resolved()),), "CreateJob now"),
@@ -147,6 +155,27 @@ CASES = [
     Case("R27 this very second", (a_request(backfill="10:00"),), "Resolve now", "10:00:00"),
     Case("R27 the next", (a_request(backfill="10:00"),), "Refuse now InstantInFuture", "09:59:59"),
     Case("R24 input too large", (a_request(given={"a": "é" * 16384}),), "Refuse now InputTooLarge"),
+    Case("R31 cancelled before it was resolved", (a_request(cancel_request="no"),), "WriteOutcome now CancelRequested"),
+    Case("R31 though it could not be run", (a_request(cancel_request="no"),), "WriteOutcome now CancelRequested",
+         snapshot=a_snapshot(None, head=None)),
+    Case("R31 cancelled before it had a Job", (a_request(status=resolved(), cancel_request="no"),),
+         "WriteOutcome now CancelRequested"),
+    Case("R31 P12 of a new holder: another's Job may still come", (a_request(status=resolved(), cancel_request="no"),),
+         "nothing", wake="10:01:36", snapshot=a_snapshot(since_acquired=timedelta(0))),
+    Case("R31 cancelled while it runs", (a_request(status=resolved(), job=a_job_of("now"), cancel_request="no"),),
+         "WriteOutcome now CancelRequested"),
+    Case("R31 its Job has ended: that counts", (a_request(status=resolved(), job=a_job_of("now", JobPhase.COMPLETED),
+         cancel_request="no"),), "WriteOutcome now JobComplete"),
+    Case("R31 then its Job goes", (CANCELLED,), "DeleteJob now"),
+    Case("R31 which may take a while", (replace(CANCELLED, retry_at=at("10:00:09")),), "nothing", wake="10:00:09"),
+    Case("R31 once", (replace(CANCELLED, job=a_job_of("now", is_deleting=True)),), "nothing", wake="10:01:03"),
+    Case("R31 P12 of a new holder", (a_request(status=resolved(EARLIER_WRITER, **ENDED), job=a_job_of("now")),), "nothing",
+         wake="10:01:36", snapshot=a_snapshot(since_acquired=timedelta(0))),
+    Case("R27 a cancelled backfill keeps its place", (CANCELLED_BACK, a_request("back", "08:00")), "DeleteJob gone"),
+    Case("R27 until its Job is gone", (replace(CANCELLED_BACK, job=a_job_of("gone", is_deleting=True)),
+         a_request("back", "08:00")), "nothing", wake="10:01:03"),
+    Case("R27 then the next one runs", (replace(CANCELLED_BACK, is_job_gone=True), a_request("back", "08:00")),
+         "Resolve back"),
     Case("P11 the schedule of that name is another", (a_request(status=resolved(schedule_uid="gone")),), "nothing",
          wake="10:10:01"),
     Case("P11 definition switched off since", (a_request(status=resolved()),), "nothing", wake="10:10:01",
@@ -186,12 +215,90 @@ def test_what_a_request_is_resolved_to(schedule_input: object, given: object, wa
     assert (status.fencing_epoch, status.writer, status.outcome) == (WRITER.epoch, WRITER.identity, None)
 
 
+def binding(name: str, field: str) -> InputBinding:
+    return InputBinding(name=name, occurrence_field=OccurrenceField(field))
+
+
+EU = {"type": "object", "required": ["region"], "properties": {"region": {"enum": ["eu"]}, "why": {"enum": ["Manual"]}}}
+SINCE = {"type": "object", "required": ["since"], "properties": {"since": {"type": "string"}}}
+GIVEN = {"input": {"region": "eu"}}
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A request of a schedule whose definition has a schema."""
+
+    name: str
+    want: str
+    schedule: dict[str, object] = field(default_factory=lambda: dict(GIVEN))
+    given: dict[str, object] | None = None
+    schema: dict[str, object] = field(default_factory=lambda: dict(EU))
+    backfill: str | None = None
+    last_success: str | None = None
+
+
+WHY = {"input_from": (binding("why", "cause"),)}
+LAST = {"input_from": (binding("since", "lastSuccessfulTime"),)}
+AT = {"input": {"region": "eu"}, "input_from": (binding("at", "scheduledTime"),)}
+BAD_REGION = 'InputRejected input.region: write one of "eu" (inputSchema.properties.region.enum)'
+NO_REGION = 'InputRejected input: has no "region"; write it (inputSchema.required)'
+BAD_WHY = 'InputRejected input.why: write one of "Manual" (inputSchema.properties.why.enum)'
+NO_TIME = "InputRejected input.since: write text (inputSchema.properties.since.type)"
+JUDGED = [
+    Judged("the schedule's own", '{"region":"eu"}'),
+    Judged("its own input is judged in its place", BAD_REGION, given={"region": "us"}),
+    Judged("a required key is missing: nothing comes from the schedule", NO_REGION, given={}),
+    Judged("a good one", '{"region":"eu","x":[1]}', given={"region": "eu", "x": [1]}),
+    Judged("bound to its cause", '{"region":"eu","why":"Manual"}', {**GIVEN, **WHY}),
+    Judged("which a schema may refuse", BAD_WHY, {**GIVEN, **WHY}, backfill="09:00"),
+    Judged(
+        "bound keys are filled into its own input, too",
+        '{"region":"eu","why":"Manual"}',
+        {**GIVEN, **WHY},
+        given={"region": "eu"},
+    ),
+    Judged(
+        "the binding goes before what it gives",
+        '{"region":"eu","why":"Manual"}',
+        {**GIVEN, **WHY},
+        given={"region": "eu", "why": "else"},
+    ),
+    Judged("the last success", '{"since":"2026-01-01T08:00:00Z"}', LAST, schema=SINCE, last_success="08:00"),
+    Judged("before the first there is none", NO_TIME, LAST, schema=SINCE),
+    Judged("a manual run has no scheduled time", '{"region":"eu","at":null}', AT),
+    Judged("a backfill has", '{"region":"eu","at":"2026-01-01T09:00:00Z"}', AT, backfill="09:00"),
+    Judged("no input and a schema that needs one", NO_REGION, {}),
+]
+
+
+@pytest.mark.parametrize("case", JUDGED, ids=lambda case: case.name)
+def test_the_input_of_a_request_against_the_schema(case: Judged) -> None:
+    """R24 R27: judged as it really is, and a refusal is final and names the path."""
+    schedule = a_schedule(**of_definition(**case.schedule))
+    snapshot = replace(
+        a_snapshot(schedule, definition=a_definition(input_schema=case.schema)),
+        requested=Requested(last_successful_time=at(case.last_success) if case.last_success else None),
+    )
+    queue = Queue(ref=schedule.ref, snapshot=snapshot, runs=(a_request(backfill=case.backfill, given=case.given),))
+    step = decide_requests(queue, now=at("10:00:05")).step
+    assert isinstance(step, Resolve | Refuse)
+    status = step.status
+    assert (status.input_json if isinstance(step, Resolve) else f"{status.reason} {status.message}") == case.want
+
+
+@pytest.mark.parametrize("given", ["absent", None])
+def test_input_null_is_no_input_of_its_own(given: object) -> None:
+    """R27: a client that sets null, and one that leaves it out, mean the same."""
+    spec = {"scheduleRef": {"name": "s"}, "cause": "Manual"} | ({} if given == "absent" else {"input": given})
+    assert ScheduleOccurrenceSpec.model_validate(spec).input is None
+
+
 def ended(name: str, outcome: Outcome, completed: str, asked: str = "10:00") -> Record:
     return a_request(name, asked=asked, status=resolved(outcome=outcome, completion_time=at(completed))).record
 
 
 def test_summary() -> None:
-    """R27: a refusal is in the history, but no run has failed; what has no outcome yet is in neither."""
+    """R27: a refusal and what was cancelled are in the history, but no run has failed; what has no outcome yet is in neither."""
     refused = a_request(
         "no", status=ScheduleOccurrenceStatus(outcome=Outcome.FAILED, completion_time=at("12:00"))
     ).record
@@ -200,12 +307,13 @@ def test_summary() -> None:
             ended("a", Outcome.COMPLETED, "10:10", "10:02"),
             ended("b", Outcome.COMPLETED, "10:05", "10:01"),
             ended("c", Outcome.EXHAUSTED, "10:20", "10:03"),
+            ended("d", Outcome.CANCELLED, "10:30", "10:02:30"),
             a_request("e", status=resolved()).record,
             refused,
         ]
     )
     assert (found.last_successful_time, found.last_failure_time) == (at("10:10"), at("10:20"))
-    assert [line.name for line in found.recent] == ["c", "a", "b", "no"]
+    assert [line.name for line in found.recent] == ["c", "d", "a", "b", "no"]
 
 
 def line(name: str, time: str, decision: str = "Admitted", outcome: str = "Completed") -> RecentOccurrence:

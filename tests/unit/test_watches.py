@@ -10,7 +10,7 @@ import kopf
 import pytest
 
 from workflow_schedules.cluster.connection import from_environment
-from workflow_schedules.handlers import watches
+from workflow_schedules.handlers import sessions, watches
 from workflow_schedules.handlers.feed import Feed
 from workflow_schedules.handlers.watches import FAILURES_TOO_MANY, Watches
 
@@ -51,10 +51,10 @@ def test_a_pod_logs_in_by_the_address_that_its_environment_names(
     monkeypatch.delenv("KUBECONFIG", raising=False)
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
-    monkeypatch.setattr(watches, "from_environment", lambda env: from_environment(env, service_account=tmp_path))
+    monkeypatch.setattr(sessions, "from_environment", lambda env: from_environment(env, service_account=tmp_path))
     account = kopf.ConnectionInfo(server="https://kubernetes.default.svc", token="secret")
     monkeypatch.setattr(kopf, "login_with_service_account", lambda **_: account)
-    info = watches.login()
+    info = sessions.account()
     assert info is not None
     assert (info.server, info.token) == ("https://10.96.0.1:443", "secret")
 
@@ -62,11 +62,11 @@ def test_a_pod_logs_in_by_the_address_that_its_environment_names(
 def test_without_a_service_account_there_is_no_login(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KUBECONFIG", raising=False)
     monkeypatch.setattr(kopf, "login_with_service_account", lambda **_: None)
-    assert watches.login() is None
+    assert sessions.account() is None
 
 
 def test_a_kubeconfig_goes_before_the_pods_account(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", "/some/file")
     given = kopf.ConnectionInfo(server="https://127.0.0.1:6443")
     monkeypatch.setattr(kopf, "login_with_kubeconfig", lambda **_: given)
-    assert watches.login() is given
+    assert sessions.account() is given

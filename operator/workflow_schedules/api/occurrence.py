@@ -90,10 +90,19 @@ class ScheduleOccurrenceSpec(Model):
     previous_uid: Annotated[str | None, Wire("UID of the record before.", max_length=64)] = None
     cause: Annotated[Cause, Wire("Scheduled (a record of the log), Manual or Backfill (requests).")]
     scheduled_time: Annotated[
-        UtcTime | None, Wire("Nominal instant; of a Backfill one of the schedule's past ones.")
+        UtcTime | None,
+        Wire(
+            "Nominal instant; of a Backfill one of the schedule's past ones, dates of excludeDates included: who names "
+            "one wants it. One that is named twice, or ran already, runs again: each request is a run of its own."
+        ),
     ] = None
     input: Annotated[
-        dict[str, Any] | None, Wire("Requests only: input in place of the schedule's, a JSON object of at most 32 KiB.")
+        dict[str, Any] | None,
+        Wire(
+            "Requests only: input in place of the schedule's, a JSON object of at most 32 KiB; keys of inputFrom are filled "
+            "in all the same. Unset or null is the schedule's input, {} is none. One that the definition's inputSchema "
+            "does not take ends the request: Failed, InputRejected."
+        ),
     ] = None
     decision: Annotated[Decision | None, Wire("What was decided.")] = None
     reason: Annotated[str | None, Wire("Why, CamelCase.", max_length=MAX_REASON_LENGTH)] = None
@@ -153,4 +162,7 @@ class ScheduleOccurrenceStatus(Model):
     template_hash: Annotated[str | None, Wire("Requests only: name of the pinned template.", max_length=253)] = None
     input_json: Annotated[
         str | None, Wire("Requests only: resolved input, JSON.", max_length=MAX_INPUT_JSON_LENGTH)
+    ] = None
+    lease: Annotated[
+        str | None, Wire("Requests only: namespace/name of the Lease that it was resolved under.", max_length=320)
     ] = None

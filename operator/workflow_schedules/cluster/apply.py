@@ -151,9 +151,9 @@ async def _carry_out_for_run(cluster: Cluster, step: RunStep, snapshot: Snapshot
         case WriteOutcome():
             await _write_outcome(cluster, step, snapshot)
         case DeleteJob():
-            await delete_job(cluster, step.run, snapshot)
+            await delete_job(cluster, step.run, cluster.cache.log(snapshot.uid).runs[step.run.record.number])
         case FindJob():
-            await find_job(cluster, step.run, snapshot)
+            await find_job(cluster, step.run, cluster.cache.log(snapshot.uid).runs[step.run.record.number])
         case ReadPods():
             await read_pods(cluster, step.run, snapshot)
         case _:

@@ -17,6 +17,8 @@ from workflow_schedules.cluster.places import Places
 from workflow_schedules.cluster.request_store import RequestStore, key_of
 from workflow_schedules.core.acceptance import template_of
 from workflow_schedules.core.decide_requests import Queue
+from workflow_schedules.core.ending import is_ending
+from workflow_schedules.core.leases_apart import is_other_lease
 from workflow_schedules.core.model import ObjectRef, Run, Snapshot
 from workflow_schedules.core.requests import is_request
 from workflow_schedules.core.retention import recorded_at
@@ -70,6 +72,8 @@ class Cache:
         uid = schedule.uid
         if known is not None:
             self._unlink(known)
+            if known.spec_hash != schedule.spec_hash and uid in self.logs:
+                self.logs[uid].note_edit(known)
         self.schedules[uid] = schedule
         self._named[schedule.ref] = uid
         if (parent := _parent(schedule)) is not None:
@@ -247,7 +251,10 @@ class Cache:
         if known == job:
             return None
         request = self.requests.of_job(job)
-        return job.schedule_uid if request is None else key_of(request)
+        if request is None:
+            return job.schedule_uid
+        self.follow_request(request.ref)
+        return key_of(request)
 
     def _forget_gone(self, job: Job) -> None:
         """Drop a Job that is gone; what remains to be known of it is that it is (R14)."""
@@ -291,13 +298,12 @@ class Cache:
 
     def _is_awaited(self, job: Job) -> bool:
         """Tell whether the outcome of a Job's run is still to be recorded."""
-        if (request := self.requests.of_job(job)) is not None:
-            return not is_final(request)
         return any(run.record.uid == job.owner_uid and not is_final(run.record) for run in self._runs_of(job))
 
     def _runs_of(self, job: Job) -> Iterable[RunMemory]:
-        log = self.logs.get(job.schedule_uid)
-        return log.runs.values() if log else ()
+        """Return the runs that a Job may be of: a request of its name, and those of the log that it says it is of."""
+        log, request = self.logs.get(job.schedule_uid), self.requests.memory(job.ref)
+        return (*(log.runs.values() if log else ()), *((request,) if request else ()))
 
     # what people ask of a run
 
@@ -362,7 +368,22 @@ class Cache:
         """Take in a request; tell whether that was news."""
         is_news = self.requests.put(record)
         self._take_note(record)
+        self.follow_request(record.ref)
         return is_news
+
+    def replace_requests(self, records: Iterable[Record], version: int) -> None:
+        """Drop all requests for a consistent re-read (P9)."""
+        self.requests.replace_all(records, version)
+        for job in self.jobs.values():
+            self.follow_request(job.ref)
+
+    def follow_request(self, ref: ObjectRef) -> None:
+        """Keep a request that was cancelled among the unfinished ones until its Job is gone, whoever cancelled it (P19)."""
+        memory, job = self.requests.memory(ref), self.jobs.get(ref)
+        if memory is None or not is_final(memory.record):
+            return
+        is_own = job is not None and job.uid == memory.record.status.job_uid
+        self.requests.keep_open(memory.record, is_open=is_own and is_ending(self._run(memory, 0.0)))
 
     def remove_request(self, ref: ObjectRef, uid: str | None = None) -> Record | None:
         """Forget and return a request that is gone."""
@@ -378,6 +399,18 @@ class Cache:
         job = self.jobs.get(ref)
         if job is not None and job.is_gone and not self._is_awaited(job):
             self._forget_gone(job)
+
+    def is_anothers(self, uid: str, lease: str) -> bool:
+        """Tell whether another installation schedules here: its log says so, or its status where that is not read (R33)."""
+        log, schedule = self.logs.get(uid), self.schedules.get(uid)
+        if log is not None and log.is_read:
+            return log.is_anothers
+        return is_other_lease(schedule.status.lease if schedule and schedule.status else None, lease)
+
+    def is_of_another_s_request(self, job: Job, lease: str) -> bool:
+        """Tell whether a Job was made for a request that another installation resolved (R33)."""
+        request = self.requests.of_job(job)
+        return request is not None and is_other_lease(request.spec.lease, lease)
 
     def forget_log(self, uid: str) -> None:
         """Forget the log of a schedule that is gone and whose runs have all ended."""
@@ -413,6 +446,7 @@ class Cache:
             requested=self.requests.requested(uid),
             blocked_by=log.blocked_by,
             waits_for=self.jobs.get(log.waits_for) if log.waits_for else None,
+            before_edit=log.before_edit,
         )
 
     def _template_refusal(self, schedule: Schedule, definition: Definition | None) -> str | None:
@@ -420,7 +454,7 @@ class Cache:
         return None if template is None else self.template_refusals.get((schedule.ref.namespace, template.hash))
 
     def queue(self, key: str, *, writer: Writer, since_acquired: timedelta, answered_before: float) -> Queue:
-        """Return the unfinished requests of a key, and everything known of the schedule that they name."""
+        """Return the unfinished requests of a key (see `follow_request`), and everything known of the schedule they name."""
         namespace, _, name = key.partition("/")
         ref = ObjectRef(namespace=namespace, name=name)
         uid = self._named.get(ref)
@@ -429,7 +463,8 @@ class Cache:
             snapshot = _without_schedule(writer, since_acquired)
         else:
             snapshot = self.snapshot(uid, writer=writer, since_acquired=since_acquired, answered_before=answered_before)
-        return Queue(ref=ref, snapshot=snapshot, runs=runs)
+        is_anothers = uid is not None and self.is_anothers(uid, writer.lease)
+        return Queue(ref=ref, snapshot=snapshot, runs=runs, is_anothers=is_anothers)
 
     def uids_in(self, namespace: str) -> list[str]:
         """Return the UIDs of the schedules of a namespace."""
@@ -445,7 +480,7 @@ class Cache:
         return Run(
             record=memory.record,
             job=self.jobs.get(memory.record.ref),
-            cancel_request=self.cancel_requests.get(memory.record.uid),
+            cancel_request=self._cancel_request(memory.record),
             refused=memory.refused,
             last_error=memory.last_error,
             retry_at=memory.retry_at,
@@ -455,6 +490,10 @@ class Cache:
             pods_read_at=memory.pods_read_at,
             stuck_on=memory.stuck_on,
         )
+
+    def _cancel_request(self, record: Record) -> str | None:
+        """Return what is asked: requests are watched whole, of the log's records only their annotations (R31)."""
+        return record.cancel_request if is_request(record) else self.cancel_requests.get(record.uid)
 
     def _unlink(self, schedule: Schedule) -> None:
         if (parent := _parent(schedule)) is None or (children := self._children.get(parent)) is None:
@@ -477,9 +516,10 @@ def _is_switched_off(before: Definition | None, now: Definition) -> bool:
     return before.is_enabled and not now.is_enabled
 
 
-def _heeded(schedule: Schedule) -> tuple[int, bool, str | None]:
-    """Return what of a schedule a decision depends on; its annotations change no generation."""
-    return schedule.generation, schedule.is_deleting, schedule.unblock
+def _heeded(schedule: Schedule) -> tuple[object, ...]:
+    """Return what of a schedule is worth a look; its annotations change no generation, and a status by others is mended."""
+    writer = schedule.status.writer if schedule.status else None
+    return schedule.generation, schedule.is_deleting, schedule.unblock, writer
 
 
 def _without_schedule(writer: Writer, since_acquired: timedelta) -> Snapshot:

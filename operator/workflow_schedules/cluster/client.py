@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 
 import orjson
 
+from workflow_schedules.cluster.decoding import decode
 from workflow_schedules.cluster.errors import GoneError, UnansweredError, error_of
 from workflow_schedules.cluster.methods import (
     CONTROLLER_REVISIONS,
@@ -310,7 +311,7 @@ class Client:
 
 def _parsed(answer: Answer) -> Json:
     try:
-        parsed = orjson.loads(answer.body)
+        parsed = decode(answer.body)
     except orjson.JSONDecodeError as error:
         raise UnansweredError("the answer is not JSON", reason="Undecodable") from error
     if not isinstance(parsed, dict):

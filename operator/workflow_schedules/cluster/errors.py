@@ -26,6 +26,8 @@ from typing import Any, Final
 
 import orjson
 
+from workflow_schedules.cluster.decoding import decode
+
 FENCE_POLICY: Final = "workflow-schedules-fence"
 RETRY_AFTER_DEFAULT_SECONDS: Final = 1.0
 RETRY_AFTER_LIMIT_SECONDS: Final = 300.0
@@ -146,7 +148,7 @@ def error_of(code: int, headers: Mapping[str, str], body: bytes) -> ClusterError
         body: a ``Status`` object, or whatever a proxy in between wrote.
     """
     try:
-        status = orjson.loads(body)
+        status = decode(body)
     except orjson.JSONDecodeError:
         status = {"message": body[:_MESSAGE_LIMIT].decode(errors="replace")}
     if not isinstance(status, dict):

@@ -14,7 +14,7 @@ from workflow_schedules.api.schedule import RecentOccurrence
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from workflow_schedules.core.model import ObjectRef, Record
+    from workflow_schedules.core.model import ObjectRef, Record, Schedule
 
 _RECENT = 10
 
@@ -56,6 +56,8 @@ class ScheduleLog:
         failures: requests that failed since the last one that didn't.
         append_given_up_at: monotonic second in which the next record was last left without an answer, and not found since.
         write_given_up_at: monotonic second in which a write of this schedule was last left without an answer.
+        before_edit: the schedule before the edits that have no Baseline yet.
+        is_anothers: it is blocked since another installation writes it (R33).
     """
 
     is_read: bool = False
@@ -70,19 +72,34 @@ class ScheduleLog:
     failures: int = 0
     append_given_up_at: float | None = None
     write_given_up_at: float | None = None
+    before_edit: Schedule | None = None
+    is_anothers: bool = False
+
+    def note_edit(self, before: Schedule) -> None:
+        """Note what an edit replaced: what was due by then is still to be told of (I3).
+
+        Of several edits the first counts, unless the head is known and was decided on a later version.
+        """
+        is_heads = self.head is not None and self.head.spec.spec_hash == before.spec_hash
+        if self.before_edit is None or is_heads:
+            self.before_edit = before
 
     def block(self, record_name: str, why: str) -> None:
         """Note that the log contradicts itself: nothing is decided on it until a person sets that record aside (R31)."""
         self.contradiction, self.blocked_by = why, record_name
+        self.is_anothers = False
 
     def unblock(self) -> None:
         """Note that it doesn't any more."""
         self.contradiction = self.blocked_by = self.waits_for = self.suspect = None
+        self.is_anothers = False
 
     def add(self, record: Record) -> None:
         """Take in the newest record."""
         self.head = record
         self.append_given_up_at = None
+        if self.before_edit is not None and self.before_edit.spec_hash != record.spec.spec_hash:
+            self.before_edit = None
         if record.spec.decision is Decision.ADMITTED:
             self.runs[record.number] = RunMemory(record=record)
         still_open = frozenset(record.spec.open)

@@ -17,7 +17,7 @@ PODS_SHOWN = 3
 PODS_READ = 20
 
 
-async def delete_job(cluster: Cluster, run: Run, snapshot: Snapshot) -> None:
+async def delete_job(cluster: Cluster, run: Run, memory: RunMemory) -> None:
     """Delete a run's Job so that it stays until its last Pod is gone; one that is gone already is as good.
 
     A refusal is noted with the run and tried again later: it keeps nothing else of the schedule waiting.
@@ -28,7 +28,6 @@ async def delete_job(cluster: Cluster, run: Run, snapshot: Snapshot) -> None:
     Source: contract R14; reliability P2, P19.
     """
     ref, uid = run.record.ref, run.record.status.job_uid or ""
-    memory = cluster.cache.log(snapshot.uid).runs[run.record.number]
     try:
         answer = await cluster.client.delete_job(ref.namespace, ref.name, uid=uid, propagation="Foreground")
     except NotFoundError:
@@ -48,7 +47,7 @@ async def delete_job(cluster: Cluster, run: Run, snapshot: Snapshot) -> None:
             cluster.cache.put_job(answer)
 
 
-async def find_job(cluster: Cluster, run: Run, snapshot: Snapshot) -> None:
+async def find_job(cluster: Cluster, run: Run, memory: RunMemory) -> None:
     """Learn whether a run's Job is still there; whoever removed it made sure that nothing brings it back (P1).
 
     Raises:
@@ -56,7 +55,6 @@ async def find_job(cluster: Cluster, run: Run, snapshot: Snapshot) -> None:
 
     Source: contract R14; reliability P9, P12.
     """
-    memory = cluster.cache.log(snapshot.uid).runs[run.record.number]
     await _look(cluster, run, memory, run.record.status.job_uid or "")
 
 

@@ -79,6 +79,13 @@ class RequestStore:
             self.put(record)
         self._floor = version
 
+    def keep_open(self, record: Record, *, is_open: bool) -> None:
+        """Keep a finished request among the unfinished ones, or let it go."""
+        if is_open:
+            self._unfinished.setdefault(key_of(record), set()).add(record.ref)
+        else:
+            _discard(self._unfinished, key_of(record), record.ref)
+
     def drop_vanished(self, listed: Iterable[Record], version: int) -> list[Record]:
         """Forget and return what a later list doesn't have."""
         there = {record.ref: record.uid for record in listed}

@@ -14,15 +14,17 @@ from workflow_schedules.cluster import wire
 from workflow_schedules.cluster.apply import patch_status
 from workflow_schedules.cluster.backoff import BACKOFF_FIRST_SECONDS, pause_seconds
 from workflow_schedules.cluster.errors import ClusterError, NotFoundError
+from workflow_schedules.cluster.removal import delete_job, find_job
 from workflow_schedules.cluster.runs import create_job, read_job
 from workflow_schedules.core.decide_requests import Queue, Refuse, RequestStep, Resolve
-from workflow_schedules.core.model import Claim, CreateJob, WriteOutcome
+from workflow_schedules.core.model import Claim, CreateJob, DeleteJob, FindJob, WriteOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
+    from workflow_schedules.cluster.memory import RunMemory
     from workflow_schedules.core.model import Run
 
 log = logging.getLogger(__name__)
@@ -41,7 +43,7 @@ async def apply_request(cluster: Cluster, step: RequestStep, queue: Queue, *, fe
     if memory is None:
         return
     try:
-        await _carry_out(cluster, step, queue, fence)
+        await _carry_out(cluster, step, queue, memory, fence)
     except ClusterError as error:
         pause = pause_seconds(error, failures=memory.attempts)
         memory.attempts += 1
@@ -52,8 +54,8 @@ async def apply_request(cluster: Cluster, step: RequestStep, queue: Queue, *, fe
         )
 
 
-async def _carry_out(cluster: Cluster, step: RequestStep, queue: Queue, fence: Fence) -> None:
-    writer, run = queue.snapshot.writer, step.run
+async def _carry_out(cluster: Cluster, step: RequestStep, queue: Queue, memory: RunMemory, fence: Fence) -> None:
+    run = step.run
     match step:
         case Resolve():
             await cluster.templates.pin(run.record.ref.namespace, step.template)
@@ -64,12 +66,20 @@ async def _carry_out(cluster: Cluster, step: RequestStep, queue: Queue, fence: F
                 fence.check()
                 await _write(cluster, run, step.status.wire())
         case Claim():
+            writer = queue.snapshot.writer
             await _patch(cluster, run, {"fencingEpoch": writer.epoch, "writer": writer.identity})
         case CreateJob():
             await create_job(cluster, run, queue.snapshot, fence)
+        case DeleteJob() | FindJob():
+            await (delete_job if isinstance(step, DeleteJob) else find_job)(cluster, run, memory)
+            cluster.cache.follow_request(run.record.ref)
         case WriteOutcome():
-            if not (step.confirm_absence and await read_job(cluster, run.record.ref)):
-                await _write(cluster, run, step.status.wire())
+            await _write_outcome(cluster, step)
+
+
+async def _write_outcome(cluster: Cluster, step: WriteOutcome) -> None:
+    if not (step.confirm_absence and await read_job(cluster, step.run.record.ref)):
+        await _write(cluster, step.run, step.status.wire())
 
 
 async def _write(cluster: Cluster, run: Run, status: dict[str, Any]) -> None:

@@ -173,7 +173,7 @@ class AiohttpTransport:
                         self._token.renew()
                     raise error_of(response.status, _lower(response.headers), await response.read())
                 try:
-                    async for line in _lines(response.content):
+                    async for line in lines(response.content):
                         yield line
                 finally:
                     _abort(response)
@@ -235,7 +235,7 @@ async def _send_writes_once(
         raise _unanswered(error) from error
 
 
-async def _lines(content: aiohttp.StreamReader) -> AsyncGenerator[bytes, None]:
+async def lines(content: aiohttp.StreamReader) -> AsyncGenerator[bytes, None]:
     """Split into lines of any length; aiohttp's own reader refuses long ones. A last line without end is dropped."""
     rest: list[bytes] = []
     async for chunk in content.iter_any():

@@ -14,6 +14,7 @@ from typing import Any, Final
 import orjson
 
 from workflow_schedules.cluster.client import Client, Json
+from workflow_schedules.cluster.decoding import decode
 from workflow_schedules.cluster.errors import ClusterError, GoneError, UnansweredError, error_of_status
 from workflow_schedules.cluster.methods import Resource
 
@@ -163,7 +164,7 @@ class _Watch:
 
     def _take(self, line: bytes) -> None:
         try:
-            event = orjson.loads(line)
+            event = decode(line)
             kind, body = event["type"], event["object"]
             if kind == "ERROR":
                 raise error_of_status(body)

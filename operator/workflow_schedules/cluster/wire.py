@@ -15,6 +15,7 @@ from workflow_schedules.api import names
 from workflow_schedules.api.definition import OnDisable, WorkflowDefinitionSpec, WorkflowDefinitionStatus
 from workflow_schedules.api.occurrence import Cause, ScheduleOccurrenceSpec, ScheduleOccurrenceStatus
 from workflow_schedules.api.schedule import WorkflowScheduleSpec, WorkflowScheduleStatus
+from workflow_schedules.core.depth import depth_problem
 from workflow_schedules.core.identity import canonical, pin, spec_hash
 from workflow_schedules.core.model import Definition, Job, JobPhase, ObjectRef, Record, Schedule, Template
 from workflow_schedules.core.requests import resolved_spec
@@ -26,7 +27,6 @@ Json = dict[str, Any]
 
 _TTL_DIGITS = 10  # an int32 in the template
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
-_MAX_DEPTH = 200  # what is nested deeper can't be hashed or checked; the API server takes ten thousand levels
 
 
 class NotARecordError(ValueError):
@@ -118,6 +118,7 @@ def record_of(body: Mapping[str, Any]) -> Record:
         created_at=_time(metadata.get("creationTimestamp")) or _BEGINNING,
         spec=spec if spec.cause is Cause.SCHEDULED else resolved_spec(spec, status),
         status=status,
+        cancel_request=(metadata.get("annotations") or {}).get(names.ANNOTATION_CANCEL),
     )
 
 
@@ -190,18 +191,11 @@ def _controller_uid(metadata: Mapping[str, Any]) -> str:
 
 
 def _pop_too_deep(raw: Json, *keys: str) -> str | None:
-    """Take out what is nested too deeply to be worked with; return the problem that this is, or None."""
-    found = [key for key in keys if _is_deeper(raw.get(key), _MAX_DEPTH)]
+    """Take out what is nested too deeply to be worked with; return the first problem that this is, or None."""
+    found = {key: problem for key in keys if (problem := depth_problem(raw.get(key), field=f"spec.{key}"))}
     for key in found:
         del raw[key]
-    return f"spec.{found[0]}: is nested deeper than {_MAX_DEPTH} levels; make it flatter" if found else None
-
-
-def _is_deeper(value: object, levels: int) -> bool:
-    if not isinstance(value, (dict, list)):
-        return False
-    inner = value.values() if isinstance(value, dict) else value
-    return levels == 0 or any(_is_deeper(each, levels - 1) for each in inner)
+    return next(iter(found.values()), None)
 
 
 def _template(job_template: object) -> Template | None:
@@ -240,7 +234,10 @@ def _problem(error: ValidationError) -> str:
 
 
 def _shown(value: object) -> str:
-    text = orjson.dumps(value, default=str).decode()
+    try:
+        text = orjson.dumps(value, default=str).decode()
+    except orjson.JSONEncodeError:  # too deep for orjson
+        return "(nested too deeply to be shown)"
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 

@@ -100,17 +100,22 @@ def _resumed_at(snapshot: Snapshot, head: Record, schedule: Schedule) -> datetim
 def _given_up(
     snapshot: Snapshot, head: Record, schedule: Schedule, until: datetime, displaced: tuple[datetime, ...]
 ) -> Verdict | None:
-    """Return what else was due and undecided when the schedule changed, as far as its calendar is still known."""
-    verdict, before = accept(schedule), head.spec.consumed_through_time
-    was_due = head.spec.state is State.ACTIVE and head.spec.spec_hash == schedule.spec_hash
-    if (
-        not was_due
-        or before is None
-        or isinstance(verdict, Refusal)
-        or completion.runs_left(snapshot, verdict.spec) == 0
-    ):
+    """Return what else was due and undecided when the schedule changed, as far as its calendar is still known.
+
+    Source: contract R10, R29; I3.
+    """
+    was, before = _as_of(head, schedule, snapshot.before_edit), head.spec.consumed_through_time
+    if head.spec.state is not State.ACTIVE or was is None or before is None:
+        return None
+    verdict = accept(was)
+    if isinstance(verdict, Refusal) or completion.runs_left(snapshot, verdict.spec) == 0:
         return None
     return undecided(verdict.trigger, after=before, until=until, besides=displaced)
+
+
+def _as_of(head: Record, *known: Schedule | None) -> Schedule | None:
+    """Return the schedule that the head was decided on, if it is among the known ones."""
+    return next((each for each in known if each is not None and each.spec_hash == head.spec.spec_hash), None)
 
 
 def _baseline_reason(snapshot: Snapshot, head: Record, schedule: Schedule, state: State) -> str | None:

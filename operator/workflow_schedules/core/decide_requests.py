@@ -16,9 +16,11 @@ from workflow_schedules.core import requests
 from workflow_schedules.core.acceptance import Accepted, Refusal, accept, template_of
 from workflow_schedules.core.decide import hold_reason
 from workflow_schedules.core.due_times import next_due_time
+from workflow_schedules.core.ending import cancelled_unresolved, is_ending
 from workflow_schedules.core.inputs import OccurrenceFacts, resolve_input
+from workflow_schedules.core.leases_apart import is_other_lease
 from workflow_schedules.core.log import revision_now
-from workflow_schedules.core.model import Claim, CreateJob, WriteOutcome
+from workflow_schedules.core.model import Claim, CreateJob, DeleteJob, FindJob, WriteOutcome
 from workflow_schedules.core.outcome import ended_without_job
 from workflow_schedules.core.preflight import Passed, Rejection, judge_input
 from workflow_schedules.core.runs import decide_runs, start_deadline
@@ -60,22 +62,24 @@ class Refuse:
     status: ScheduleOccurrenceStatus
 
 
-RequestStep = Resolve | Refuse | Claim | CreateJob | WriteOutcome
+RequestStep = Resolve | Refuse | Claim | CreateJob | WriteOutcome | DeleteJob | FindJob
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
-    """The unfinished requests that name one schedule.
+    """The requests that name one schedule and are unfinished, or cancelled with a Job that is still there.
 
     Attributes:
         ref: the schedule's name.
         snapshot: of the schedule that has this name now; without a schedule where there is none.
         runs: the requests.
+        is_anothers: another installation schedules here, so what is not resolved yet is for that one (R33).
     """
 
     ref: ObjectRef
     snapshot: Snapshot
     runs: tuple[Run, ...]
+    is_anothers: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +111,7 @@ def decide_requests(queue: Queue, *, now: datetime) -> RequestPlan:
     Source: contract R27, R35; P10, P11, P12.
     """
     wakes: list[datetime | None] = []
-    for run in sorted(queue.runs, key=_turn):
+    for run in sorted((each for each in queue.runs if not _is_anothers(queue, each.record)), key=_turn):
         plan = _decide_one(queue, run, now)
         if plan.step is not None:
             return plan
@@ -126,8 +130,11 @@ def _decide_one(queue: Queue, run: Run, now: datetime) -> RequestPlan:
         return RequestPlan(next_wake_at=run.retry_at)
     if requests.is_resolved(run.record):
         plan = decide_runs(_with_its_schedule(queue.snapshot, run), now=now)
-        step = plan.step if isinstance(plan.step, Claim | CreateJob | WriteOutcome) else None
+        step = plan.step if isinstance(plan.step, Claim | CreateJob | WriteOutcome | DeleteJob | FindJob) else None
         return RequestPlan(step=step, next_wake_at=plan.next_wake_at)
+    cancelled = cancelled_unresolved(run, now=now, writer=queue.snapshot.writer)
+    if cancelled is not None:
+        return RequestPlan(step=WriteOutcome(run=run, status=cancelled))
     found = _resolve(queue, run, now)
     if isinstance(found, _Refused):
         status = ended_without_job(
@@ -137,6 +144,13 @@ def _decide_one(queue: Queue, run: Run, now: datetime) -> RequestPlan:
     if run.record.spec.cause is Cause.BACKFILL and not _has_turn(queue, found.schedule):
         return RequestPlan()
     return RequestPlan(step=Resolve(run=run, status=_status(queue.snapshot, run, found, now), template=found.template))
+
+
+def _is_anothers(queue: Queue, record: Record) -> bool:
+    """Tell whether another installation resolved a request, or is the one to do so (R33)."""
+    if requests.is_resolved(record):
+        return is_other_lease(record.spec.lease, queue.snapshot.writer.lease)
+    return queue.is_anothers
 
 
 def _with_its_schedule(snapshot: Snapshot, run: Run) -> Snapshot:
@@ -162,7 +176,8 @@ def _has_turn(queue: Queue, schedule: Schedule) -> bool:
 def _is_backfill_under_way(run: Run, schedule_uid: str) -> bool:
     record = run.record
     is_resolved = requests.is_resolved(record) and record.spec.schedule_ref.uid == schedule_uid
-    return is_resolved and record.spec.cause is Cause.BACKFILL and not run.is_finished
+    holds_slot = not run.is_finished or is_ending(run)
+    return is_resolved and record.spec.cause is Cause.BACKFILL and holds_slot
 
 
 def _resolve(queue: Queue, run: Run, now: datetime) -> _Resolved | _Refused:
@@ -263,6 +278,7 @@ def _status(snapshot: Snapshot, run: Run, found: _Resolved, now: datetime) -> Sc
         template_hash=found.template.hash,
         input_json=found.input_json,
         conditions=(*others, resolved),
+        lease=snapshot.writer.lease,
         fencing_epoch=snapshot.writer.epoch,
         writer=snapshot.writer.identity,
     )

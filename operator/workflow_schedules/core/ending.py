@@ -82,8 +82,7 @@ def end_due(run: Run, *, replaced_by: Run | None, now: datetime, writer: Writer)
     outcome, reason, message = Outcome.CANCELLED, "", ""
     timeout_at = start_timeout_at(run)
     if run.cancel_request is not None:
-        reason = "CancelRequested"
-        message = f"annotation {names.ANNOTATION_CANCEL}: {run.cancel_request[:_SHOWN]!r}"
+        reason, message = "CancelRequested", _asked(run.cancel_request)
     elif replaced_by is not None:
         reason = "Replaced"
         message = f"{replaced_by.record.ref.name} takes its place (concurrencyPolicy Replace)"
@@ -96,6 +95,28 @@ def end_due(run: Run, *, replaced_by: Run | None, now: datetime, writer: Writer)
     if not reason:
         return None
     return ended_early(run.record, outcome, run.job, reason=reason, message=message, now=now, writer=writer)
+
+
+def cancelled_unresolved(run: Run, *, now: datetime, writer: Writer) -> ScheduleOccurrenceStatus | None:
+    """Return the final status of a request that was cancelled before it was resolved: it has no Job, and gets none.
+
+    Source: contract R27, R31.
+    """
+    if run.cancel_request is None:
+        return None
+    return ended_early(
+        run.record,
+        Outcome.CANCELLED,
+        None,
+        reason="CancelRequested",
+        message=_asked(run.cancel_request),
+        now=now,
+        writer=writer,
+    )
+
+
+def _asked(annotation: str) -> str:
+    return f"annotation {names.ANNOTATION_CANCEL}: {annotation[:_SHOWN]!r}"
 
 
 def start_timeout_at(run: Run) -> datetime | None:

@@ -96,6 +96,9 @@ class Record:
     """A ScheduleOccurrence: immutable spec, latest known status.
 
     Of a request, what its status says it was resolved to stands in `spec`, as it does in a record of the log.
+
+    Attributes:
+        cancel_request: what its cancel annotation said when it was read; None without one.
     """
 
     ref: ObjectRef
@@ -104,6 +107,7 @@ class Record:
     created_at: datetime
     spec: ScheduleOccurrenceSpec
     status: ScheduleOccurrenceStatus
+    cancel_request: str | None = None
 
     @property
     def number(self) -> int:
@@ -249,6 +253,7 @@ class Snapshot:
         requested: runs that people asked for; they are in no log.
         blocked_by: name of the record that the contradiction is about; what `unblock` has to name.
         waits_for: the Job of what is to be set aside, which must end first; None when there is none.
+        before_edit: the schedule before the edits that are not on record yet; None when this process didn't see it.
     """
 
     uid: str
@@ -267,6 +272,7 @@ class Snapshot:
     requested: Requested = Requested()
     blocked_by: str | None = None
     waits_for: Job | None = None
+    before_edit: Schedule | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

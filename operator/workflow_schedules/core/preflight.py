@@ -17,6 +17,7 @@ from workflow_schedules.api.occurrence import (
     ScheduleRef,
 )
 from workflow_schedules.core import log
+from workflow_schedules.core.depth import depth_problem
 from workflow_schedules.core.input_schema import InputSchema, dotted, read_schema
 from workflow_schedules.core.inputs import OccurrenceFacts, input_text, resolve_input, sample_facts, size_problem
 from workflow_schedules.core.model import Record
@@ -102,7 +103,7 @@ def _sample_input(schedule: Schedule, scheduled_time: datetime) -> str | None:
 
 
 def judge_input(resolved: Input | None, definition: Definition | None) -> Passed | Rejection:
-    """Judge a resolved input by its size and its definition's schema.
+    """Judge a resolved input by its depth, its size and its definition's schema.
 
     Args:
         resolved: see inputs.resolve_input.
@@ -110,6 +111,9 @@ def judge_input(resolved: Input | None, definition: Definition | None) -> Passed
 
     Source: contract R24.
     """
+    problem = depth_problem(resolved, field="input")
+    if problem is not None:
+        return Rejection(reason="InputTooDeep", message=problem)
     text = None if resolved is None else input_text(resolved)
     problem = size_problem(text, field="input") if text is not None else None
     if problem is not None:

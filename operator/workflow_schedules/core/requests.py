@@ -45,6 +45,7 @@ def resolved_spec(spec: ScheduleOccurrenceSpec, status: ScheduleOccurrenceStatus
             "input_json": status.input_json,
             "fencing_epoch": status.fencing_epoch,
             "writer": status.writer,
+            "lease": status.lease,
         }
     )
 
@@ -130,7 +131,7 @@ def _time_of(line: RecentOccurrence) -> float:
 
 def _has_failed(record: Record) -> bool:
     outcome = record.status.outcome
-    return outcome is not None and outcome.is_final and outcome is not Outcome.COMPLETED
+    return outcome in {Outcome.FAILED, Outcome.EXHAUSTED}  # a cancelled one ended on purpose, as in the log's totals
 
 
 def _is_good_manual(record: Record) -> bool:

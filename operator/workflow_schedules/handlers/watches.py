@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import threading
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import kopf
 
 from workflow_schedules.api.names import GROUP, PLURAL_DEFINITION, PLURAL_SCHEDULE, VERSION
-from workflow_schedules.cluster.connection import from_environment
+from workflow_schedules.handlers.sessions import account, session_of
 
 if TYPE_CHECKING:
     from workflow_schedules.handlers.feed import Feed
@@ -43,12 +41,10 @@ async def definition_changed(type: str | None, body: kopf.Body, memo: Any, **_: 
 
 
 @kopf.on.login(registry=registry)
-def login(**kwargs: Any) -> kopf.ConnectionInfo | None:  # noqa: ANN401
-    """Use KUBECONFIG, or the Pod's service account; by address, for the names of a cluster are one more thing to fail."""
-    if os.environ.get("KUBECONFIG"):
-        return kopf.login_with_kubeconfig(**kwargs)
-    account = kopf.login_with_service_account(**kwargs)
-    return replace(account, server=from_environment(os.environ).server) if account else None
+async def login(**kwargs: Any) -> kopf.AiohttpSession | None:  # noqa: ANN401
+    """Open a session that reads what others nested too deeply."""
+    found = account(**kwargs)
+    return session_of(found) if found else None
 
 
 @kopf.on.startup(registry=registry)

@@ -52,6 +52,7 @@ class Projections:
         self._is_busy = is_busy
         self._due: dict[str, datetime] = {}
         self._failures: dict[str, int] = {}
+        self._reported: dict[str, int] = {}
 
     async def keep(self, uid: str, snapshot: Snapshot, *, fence: Fence) -> datetime | None:
         """Write the status if it is due and says something new.
@@ -94,6 +95,11 @@ class Projections:
         wanted = project(
             snapshot, schedule, recent=tuple(memory.recent), candidates=memory.held, now=self._cluster.now()
         )
+        if self._cluster.cache.is_anothers(uid, fence.writer.lease):
+            if self._reported.get(uid) == fence.writer.epoch:
+                return None  # the other one writes its own over it: saying it again would be a quarrel without an end
+            self._reported[uid] = fence.writer.epoch
+            wanted = _report(wanted, schedule)
         if _says_the_same(wanted, schedule.status):
             return None
         patch = _patch(schedule, wanted)
@@ -148,6 +154,12 @@ def _delay(snapshot: Snapshot, schedule: Schedule, *, held: tuple[datetime, ...]
     if held != schedule.status.candidates:  # people want to see what is blocked; what waits for its jitter starts soon
         return AFTER_OUTCOME if has_runs or not held else AFTER_ADMISSION
     return AFTER_ADMISSION if has_runs else AFTER_OUTCOME
+
+
+def _report(wanted: WorkflowScheduleStatus, schedule: Schedule) -> WorkflowScheduleStatus:
+    """Return a status that leaves the schedule to the Lease that it says it is scheduled under (R33)."""
+    lease = schedule.status.lease if schedule.status else None
+    return wanted if lease is None else wanted.model_copy(update={"lease": lease})
 
 
 def _says_the_same(wanted: WorkflowScheduleStatus, stored: WorkflowScheduleStatus | None) -> bool:

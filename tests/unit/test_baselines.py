@@ -1,0 +1,93 @@
+"""What a Baseline says of the instants that were due and undecided when the schedule changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from support.builders import a_record, a_schedule, a_snapshot, at
+from workflow_schedules.api.occurrence import Totals
+from workflow_schedules.api.schedule import MisfirePolicy, State
+from workflow_schedules.cluster.memory import ScheduleLog
+from workflow_schedules.core.decide import decide
+from workflow_schedules.core.model import Append, Record, Schedule
+
+HOURLY = a_schedule()
+QUARTERLY = a_schedule(generation=2, schedule="*/15 * * * *")
+DAILY = a_schedule(generation=3, schedule="0 3 * * *")
+BROKEN = a_schedule(generation=2, problem="spec.schedule: no")
+OFF = a_schedule(generation=2, schedule="*/15 * * * *", enabled=False)
+LATEST = a_schedule(misfire_policy=MisfirePolicy.LATEST)
+ONCE = a_schedule(run_limit=1)
+USED_UP = Totals(admitted=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is given up at 12:30, of a log that went as far as 09:30."""
+
+    name: str
+    schedule: Schedule
+    before_edit: Schedule | None
+    want: str
+    head: Record | None = None
+    held: tuple[str, ...] = ()
+
+
+CASES = [
+    Case("by the calendar before the edit", QUARTERLY, HOURLY, "Edited Active: 3 from 10:00 to 12:00"),
+    Case("after a takeover it is unknown", QUARTERLY, None, "Edited Active"),
+    Case("of another version it is unknown, too", DAILY, QUARTERLY, "Edited Active"),
+    Case("it can be acted on no more", BROKEN, HOURLY, "Edited Blocked: 3 from 10:00 to 12:00"),
+    Case("edited and switched off in one go", OFF, HOURLY, "Disabled Disabled: 3 from 10:00 to 12:00"),
+    Case("it was off", QUARTERLY, HOURLY, "Enabled Active", head=a_record(state=State.DISABLED)),
+    Case("the calendar before it had nothing due", QUARTERLY, DAILY, "Edited Active",
+         head=a_record(schedule=DAILY, generation=1)),
+    Case("nor had a schedule that was used up", QUARTERLY, ONCE, "Edited Active",
+         head=a_record(schedule=ONCE, totals=USED_UP)),
+    Case("what waited in sight is named by itself", QUARTERLY, LATEST, "Edited Active: 2 from 10:00 to 11:00 waiting 12:00",
+         head=a_record(schedule=LATEST), held=("12:00",)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_what_an_edit_gives_up(case: Case) -> None:
+    """R10 R29 I3: named and counted, as for a switch."""
+    head = case.head or a_record(schedule=HOURLY)
+    snapshot = replace(
+        a_snapshot(case.schedule, head=head, held=tuple(map(at, case.held))), before_edit=case.before_edit
+    )
+    step = decide(snapshot, now=at("12:30")).step
+    assert isinstance(step, Append)
+    spec = step.spec
+    span = f": {spec.span.count} from {spec.span.first_time:%H:%M} to {spec.span.last_time:%H:%M}" if spec.span else ""
+    waiting = f" waiting {', '.join(f'{each:%H:%M}' for each in spec.waiting)}" if spec.waiting else ""
+    assert f"{spec.reason} {spec.state}{span}{waiting}" == case.want
+    totals = spec.totals
+    assert totals is not None
+    assert totals.superseded == (spec.span.count if spec.span else 0)
+    assert "instants after" in (spec.message or "")
+    assert (f"{totals.superseded} of which were due and undecided" in (spec.message or "")) is (spec.span is not None)
+
+
+EDITS = [
+    ("nothing of the log is known: the first edit counts", None, [HOURLY, QUARTERLY], HOURLY),
+    ("the head is of the first", HOURLY, [HOURLY, QUARTERLY], HOURLY),
+    ("the head is of the second", QUARTERLY, [HOURLY, QUARTERLY], QUARTERLY),
+    ("a decision on the edited one ends it", HOURLY, [HOURLY, a_record(schedule=QUARTERLY)], None),
+    ("one on the old one does not", HOURLY, [HOURLY, a_record(2, schedule=HOURLY)], HOURLY),
+]
+
+
+@pytest.mark.parametrize(("head", "happened", "want"), [row[1:] for row in EDITS], ids=[row[0] for row in EDITS])
+def test_what_is_remembered_of_edits(
+    head: Schedule | None, happened: list[Schedule | Record], want: Schedule | None
+) -> None:
+    log = ScheduleLog(head=None if head is None else a_record(schedule=head))
+    for each in happened:
+        if isinstance(each, Record):
+            log.add(each)
+        else:
+            log.note_edit(each)
+    assert log.before_edit is want
