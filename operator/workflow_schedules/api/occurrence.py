@@ -154,3 +154,6 @@ class ScheduleOccurrenceStatus(Model):
     input_json: Annotated[
         str | None, Wire("Requests only: resolved input, JSON.", max_length=MAX_INPUT_JSON_LENGTH)
     ] = None
+    active_deadline_seconds: Annotated[
+        int | None, Wire("Requests only: budget of the run, as the schedule had it.", minimum=1)
+    ] = None
