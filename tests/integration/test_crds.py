@@ -170,6 +170,46 @@ SCHEDULES = [
     Case("an object as input", CRON | {"input": {"a": [1, None]}}),
     Case("a list as input", CRON | {"input": [1]}, ("spec.input", "object")),
     Case("an unknown field", CRON | {"cron": "x"}, ('unknown field "spec.cron"',)),
+    Case(
+        "bound keys",
+        CRON | {"inputFrom": [{"name": "a", "occurrenceField": "name"}, {"name": "b", "occurrenceField": "cause"}]},
+    ),
+    Case(
+        "a key bound twice",
+        CRON | {"inputFrom": [{"name": "a", "occurrenceField": "name"}, {"name": "a", "occurrenceField": "cause"}]},
+        ("spec.inputFrom[1]", "Duplicate"),
+    ),
+    Case(
+        "a key bound to nothing known",
+        CRON | {"inputFrom": [{"name": "a", "occurrenceField": "uid"}]},
+        ("spec.inputFrom[0].occurrenceField", '"scheduledTime"'),
+    ),
+    Case(
+        "33 bindings",
+        CRON | {"inputFrom": [{"name": f"k{n}", "occurrenceField": "name"} for n in range(33)]},
+        ("spec.inputFrom", "at most 32 items"),
+    ),
+    Case("a pause", CRON | {"pause": {"reason": "on call", "untilTime": "2099-01-01T08:00:00+08:00"}}),
+    Case("a pause without a word", CRON | {"pause": {}}),
+    Case("a pause of a switch", CRON | {"pause": True}, ("spec.pause", "object")),
+    Case("a long reason", CRON | {"pause": {"reason": "x" * 1025}}, ("spec.pause.reason", "1024")),
+    Case("a pause without offset", CRON | {"pause": {"untilTime": "2099-01-01T08:00:00"}}, ("spec.pause.untilTime",)),
+    Case("a pause of an unknown field", CRON | {"pause": {"until": "x"}}, ('unknown field "spec.pause.until"',)),
+    Case("budgets", CRON | {"activeDeadlineSeconds": 1, "startTimeoutSeconds": 1}),
+    Case("no budget", CRON | {"activeDeadlineSeconds": 0}, ("spec.activeDeadlineSeconds", "0")),
+    Case("no time to start", CRON | {"startTimeoutSeconds": 0}, ("spec.startTimeoutSeconds", "0")),
+    Case("limits", CRON | {"runLimit": 1, "pauseAfterFailures": 1}),
+    Case("no run", CRON | {"runLimit": 0}, ("spec.runLimit", "0")),
+    Case("no failure", CRON | {"pauseAfterFailures": 0}, ("spec.pauseAfterFailures", "0")),
+    Case(
+        "no history",
+        CRON | {"successfulJobsHistoryLimit": 0, "failedJobsHistoryLimit": 0, "occurrenceHistoryLimit": 0},
+    ),
+    Case("a negative history", CRON | {"failedJobsHistoryLimit": -1}, ("spec.failedJobsHistoryLimit", "-1")),
+    Case("a long history", CRON | {"occurrenceHistoryLimit": 10001}, ("spec.occurrenceHistoryLimit", "10000")),
+    Case("no catch-up", CRON | {"maxCatchUpRuns": 0}, ("spec.maxCatchUpRuns", "0")),
+    Case("deleted with it", CRON | {"deletionPolicy": "Delete"}),
+    Case("unknown deletion policy", CRON | {"deletionPolicy": "Orphan"}, ("Orphan", '"Retain", "Delete"')),
 ]
 
 
@@ -184,6 +224,16 @@ DEFINITIONS = [
     Case("no template", {"enabled": True}, ("spec.jobTemplate", "Required")),
     Case("a long description", {"jobTemplate": TEMPLATE, "description": "x" * 1025}, ("spec.description", "1024")),
     Case("suspend", {"jobTemplate": TEMPLATE, "suspend": True}, ("spec.suspend: Forbidden: use enabled",)),
+    Case("a schema of inputs", {"jobTemplate": TEMPLATE, "inputSchema": {"type": "object", "$defs": {"a": True}}}),
+    Case("a schema that is a list", {"jobTemplate": TEMPLATE, "inputSchema": []}, ("spec.inputSchema", "object")),
+    Case("holding", {"jobTemplate": TEMPLATE, "onDisable": "HoldSchedules", "maxActiveRuns": 1}),
+    Case(
+        "unknown on disable",
+        {"jobTemplate": TEMPLATE, "onDisable": "Delete"},
+        ("spec.onDisable", '"DisableSchedules", "HoldSchedules"'),
+    ),
+    Case("no place", {"jobTemplate": TEMPLATE, "maxActiveRuns": 0}, ("spec.maxActiveRuns", "0")),
+    Case("an unknown field", {"jobTemplate": TEMPLATE, "schedule": "x"}, ('unknown field "spec.schedule"',)),
 ]
 
 
@@ -212,6 +262,10 @@ def test_a_schedule_is_born_disabled(ask: Kubectl, namespace: str) -> None:
         "misfirePolicy": "Skip",
         "skippedTimePolicy": "NextValid",
         "repeatedTimePolicy": "Both",
+        "successfulJobsHistoryLimit": 3,
+        "failedJobsHistoryLimit": 1,
+        "occurrenceHistoryLimit": 100,
+        "deletionPolicy": "Retain",
     }
 
 

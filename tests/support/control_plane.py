@@ -51,6 +51,11 @@ class Request:
     query: str
     at: datetime
 
+    @property
+    def is_dry_run(self) -> bool:
+        """Whether it only asked, as the operator does once for each template."""
+        return "dryRun=All" in self.query
+
 
 class AuditTrail:
     """Counts requests: everything that was answered after this object was made."""

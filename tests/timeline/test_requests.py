@@ -237,6 +237,26 @@ def test_own_input_replaces_the_schedules_and_nothing_else() -> None:
     run(story)
 
 
+def test_the_budget_of_the_schedule_is_that_of_its_requests() -> None:
+    """R27, `activeDeadlineSeconds`: of one run, whoever asks for it; as the schedule had it when that was resolved."""
+
+    async def story(world: World) -> None:
+        world.jobs.run_for(60)
+        world.apply(a_schedule(**DAILY, activeDeadlineSeconds=7))
+        await asyncio.sleep(2)
+        ask(world, "one")
+        await asyncio.sleep(2)
+        world.apply(a_schedule(**DAILY, activeDeadlineSeconds=8))
+        await asyncio.sleep(2)
+        ask(world, "two")
+        await asyncio.sleep(2)
+        budgets = [world.server.get("jobs", "ns", name)["spec"]["activeDeadlineSeconds"] for name in ("one", "two")]
+        assert budgets == [7, 8]
+        assert found(world, "one")["activeDeadlineSeconds"] == 7
+
+    run(story)
+
+
 @pytest.mark.parametrize(
     ("spec", "want"),
     [({}, ["c", "a", "b"]), ({"concurrencyPolicy": "Allow", "maxActiveRuns": 2}, ["c", "a", "b"])],

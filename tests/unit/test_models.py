@@ -212,6 +212,7 @@ RECORD_STATUS: dict[str, Any] = {
     "templateHash": "t",
     "inputJSON": "{}",
     "lease": "ns/l",
+    "activeDeadlineSeconds": 60,
 }
 
 SCHEDULE_STATUS: dict[str, Any] = {

@@ -166,3 +166,6 @@ class ScheduleOccurrenceStatus(Model):
     lease: Annotated[
         str | None, Wire("Requests only: namespace/name of the Lease that it was resolved under.", max_length=320)
     ] = None
+    active_deadline_seconds: Annotated[
+        int | None, Wire("Requests only: budget of the run, as the schedule had it.", minimum=1)
+    ] = None

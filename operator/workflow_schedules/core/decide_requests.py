@@ -277,6 +277,7 @@ def _status(snapshot: Snapshot, run: Run, found: _Resolved, now: datetime) -> Sc
         revision=revision_now(snapshot, found.schedule),
         template_hash=found.template.hash,
         input_json=found.input_json,
+        active_deadline_seconds=found.schedule.spec.active_deadline_seconds if found.schedule.spec else None,
         conditions=(*others, resolved),
         lease=snapshot.writer.lease,
         fencing_epoch=snapshot.writer.epoch,
