@@ -24,10 +24,29 @@ import witnesses  # noqa: E402
 
 EQUIVALENT = Path(__file__).with_name("equivalent.txt")
 # The modules that hold rules, those first that decide whether anything runs twice or is lost.
-RULES = (
-    "decide misfire overlap baselines pause completion capacity runs ending log retention decide_requests requests unblock "
-    "preflight inputs jitter identity acceptance outcome status"
-).split()
+RULES = [
+    "decide",
+    "misfire",
+    "overlap",
+    "baselines",
+    "pause",
+    "completion",
+    "capacity",
+    "runs",
+    "ending",
+    "log",
+    "retention",
+    "decide_requests",
+    "requests",
+    "unblock",
+    "preflight",
+    "inputs",
+    "jitter",
+    "identity",
+    "acceptance",
+    "outcome",
+    "status",
+]
 _BETWEEN_SAVES = 20
 
 
@@ -37,7 +56,10 @@ def main() -> int:
     every = sorted(path.stem for path in witnesses.CORE.glob("*.py") if path.stem != "__init__")
     modules = every if arguments.all else arguments.modules or RULES
     if unknown := [module for module in modules if module not in every]:
-        print(f"hack/mutate: core has no module {', '.join(unknown)}\n  next: hack/mutate, or one of: {' '.join(every)}", file=sys.stderr)
+        print(
+            f"hack/mutate: core has no module {', '.join(unknown)}\n  next: hack/mutate, or one of: {' '.join(every)}",
+            file=sys.stderr,
+        )
         return 2
     CACHE.mkdir(parents=True, exist_ok=True)
     seen = _recorded()
@@ -73,14 +95,18 @@ def _try(module: str, seen: witnesses.Witnesses, arguments: argparse.Namespace) 
     equivalent = _equivalent(module)
     found, began = list(mutants.mutants_of(source)), time.monotonic()
     counts: Counter[str] = Counter(killed=sum(mutant.code in memory for mutant in found))
-    left = [mutant for mutant in found if mutant.code not in memory]
-    survivors: list[mutants.Mutant] = []
+    asked = trials.Asked(lambda mutant: seen.of(module, mutant.lines), set(seen.seconds))
     unchanged = mutants.Mutant(source, "unchanged", 1, None)
-    if not all(survived for _, survived in trials.try_all(module, [unchanged], lambda one: seen.of(module, one.lines), set(seen.seconds), workers=1)):
+    if not all(survived for _, survived in trials.try_all(module, [unchanged], asked, workers=1)):
         raise SystemExit(f"hack/mutate: the tests of {module} fail as it is; next: hack/test unit")
-    for mutant, survived in trials.try_all(
-        module, left, lambda one: seen.of(module, one.lines), set(seen.seconds), workers=arguments.workers
-    ):
+    left = [mutant for mutant in found if mutant.code not in memory]
+    quick = trials.try_quickly(module, left, asked, files=witnesses.test_files(), workers=arguments.workers)
+    for code in quick:
+        memory.add(code)
+    counts["killed"] += len(quick)
+    left = [mutant for mutant in left if mutant.code not in quick]
+    survivors: list[mutants.Mutant] = []
+    for mutant, survived in trials.try_all(module, left, asked, workers=arguments.workers):
         kind = "equivalent" if survived and mutant.name in equivalent else "survived" if survived else "killed"
         counts[kind] += 1
         if kind == "killed":
@@ -88,8 +114,10 @@ def _try(module: str, seen: witnesses.Witnesses, arguments: argparse.Namespace) 
         elif kind == "survived":
             survivors.append(mutant)
     memory.save()
-    print(f"{module}: {len(found)} mutants, {', '.join(f'{counts[kind]} {kind}' for kind in ('killed', 'survived', 'equivalent'))}"
-          f" ({time.monotonic() - began:.0f} s)")
+    print(
+        f"{module}: {len(found)} mutants, {', '.join(f'{counts[kind]} {kind}' for kind in ('killed', 'survived', 'equivalent'))}"
+        f" ({time.monotonic() - began:.0f} s)"
+    )
     for mutant in sorted(survivors, key=lambda one: one.line):
         print(f"  {witnesses.CORE}/{module}.py:{mutant.line}: {mutant.name}")
     for name in sorted(equivalent - {mutant.name for mutant in found}):

@@ -14,9 +14,16 @@ from mutmut.mutation import mutators
 from mutmut.mutation.file_mutation import MutationVisitor
 from mutmut.mutation.pragma_handling import IgnoredCode
 
-_REASON = re.compile(r"[\"'][A-Z][A-Za-z]+[\"']")  # CamelCase is read by programs; what else stands in quotes is wording
+_REASON = re.compile(
+    r"[\"'][A-Z][A-Za-z]+[\"']"
+)  # CamelCase is read by programs; what else stands in quotes is wording
 _WORDING = m.FormattedString() | m.ConcatenatedString()
-_LEFT_OUT = {mutators.operator_string, mutators.operator_match, mutators.operator_arg_removal, mutators.operator_swap_op}
+_LEFT_OUT = {
+    mutators.operator_string,
+    mutators.operator_match,
+    mutators.operator_arg_removal,
+    mutators.operator_swap_op,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +155,9 @@ def _compiles(code: str) -> bool:
 def _change(source: str, code: str) -> tuple[int, str]:
     """Return the first changed line, and what became of it."""
     old, new = source.splitlines(), code.splitlines()
-    spans = [span for span in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if span[0] != "equal"]
+    spans = [
+        span for span in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if span[0] != "equal"
+    ]
     first, last = spans[0], spans[-1]
     was, becomes = (" ".join(" ".join(part).split()) for part in (old[first[1] : last[2]], new[first[3] : last[4]]))
     return first[1] + 1, f"{was}  ->  {becomes}"

@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import resource
 import sys
-import time
+import types
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib.machinery import SourceFileLoader
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, TextIO
 
 import hypothesis
 import pytest
-from witnesses import PYTEST
+from witnesses import PYTEST, WHOLE_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from mutants import Mutant
 
-_CPU_SECONDS = 40  # what takes longer runs for ever; so slow is no test of a rule
+_CPU_SECONDS = 20  # what takes longer runs for ever; so slow is no test of a rule
 _MEMORY = 4 << 30
 _LOADED = ("aiohttp", "croniter", "jsonschema", "orjson", "pytest_asyncio", "pydantic", "re2", "yaml")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which tests are run for a mutant.
+
+    Attributes:
+        witnesses: those that run the changed line; without any, nobody can notice.
+        known: all that were there when that was written down.
+    """
+
+    witnesses: Callable[[Mutant], list[str]]
+    known: set[str]
 
 
 def load() -> None:
@@ -37,19 +52,41 @@ def load() -> None:
     hypothesis.settings.load_profile("mutate")
 
 
-def try_all(
-    module: str, mutants: Iterable[Mutant], witnesses: Callable[[Mutant], list[str]], known: set[str], *, workers: int
+def try_all(module: str, mutants: Iterable[Mutant], asked: Asked, *, workers: int) -> Iterator[tuple[Mutant, bool]]:
+    """Yield each mutant with whether it survived, as they end: the core and the tests are imported anew for each."""
+    return _each(mutants, asked, lambda mutant, tests: _judge(module, mutant, tests, asked.known), workers=workers)
+
+
+def try_quickly(module: str, mutants: list[Mutant], asked: Asked, *, files: list[str], workers: int) -> set[str]:
+    """Return the codes of the mutants that fall when one function is exchanged in tests that are collected already.
+
+    One in twenty says nothing this way, such as a change of what is computed at import: those are for `try_all`.
+    """
+    reader, writer = os.pipe()
+    if os.fork() == 0:
+        with suppress(BaseException), os.fdopen(writer, "w") as told:
+            _silence()
+            pytest.main(["-q", "-s", *PYTEST, *files], plugins=[_Exchange(module, mutants, asked, told, workers)])
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as lines:
+        killed = {mutants[int(line)].code for line in lines}
+    os.wait()
+    return killed
+
+
+def _each(
+    mutants: Iterable[Mutant], asked: Asked, judge: Callable[[Mutant, list[str]], int], *, workers: int
 ) -> Iterator[tuple[Mutant, bool]]:
-    """Yield each mutant with whether it survived, as they end."""
     running: dict[int, Mutant] = {}
     for mutant in mutants:
-        tests = witnesses(mutant)
+        tests = asked.witnesses(mutant)
         if not tests:
             yield mutant, True
             continue
         while len(running) >= workers:
             yield _ended(running)
-        running[_start(module, mutant, tests, known)] = mutant
+        running[_start(mutant, tests, judge)] = mutant
     while running:
         yield _ended(running)
 
@@ -59,27 +96,31 @@ def _ended(running: dict[int, Mutant]) -> tuple[Mutant, bool]:
     return running.pop(process), status == 0
 
 
-def _start(module: str, mutant: Mutant, tests: list[str], known: set[str]) -> int:
+def _start(mutant: Mutant, tests: list[str], judge: Callable[[Mutant, list[str]], int]) -> int:
     sys.stdout.flush()
     process = os.fork()
     if process == 0:
-        _judge(module, mutant, tests, known)
+        code = 1
+        with suppress(BaseException):
+            _silence()
+            resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))
+            resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+            code = judge(mutant, tests)
+        os._exit(code)
     return process
 
 
-def _judge(module: str, mutant: Mutant, tests: list[str], known: set[str]) -> NoReturn:
-    """Exit with 0 when no test fails; those of the module's own file are asked first."""
-    code = 1
-    with suppress(BaseException):
-        silence = os.open(os.devnull, os.O_RDWR)
-        for number in range(3):
-            os.dup2(silence, number)
-        resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-        _replace(module, mutant.code)
-        own = [test for test in tests if f"test_{module}.py" in test]
-        code = _run(own, known) or _run([test for test in tests if test not in set(own)], known)
-    os._exit(code)
+def _silence() -> None:
+    silence = os.open(os.devnull, os.O_RDWR)
+    for number in range(3):
+        os.dup2(silence, number)
+
+
+def _judge(module: str, mutant: Mutant, tests: list[str], known: set[str]) -> int:
+    """Return 0 when no test fails; those of the module's own file are asked first."""
+    _replace(module, mutant.code)
+    own = [test for test in tests if f"test_{module}.py" in test]
+    return _run(own, known) or _run([test for test in tests if test not in set(own)], known)
 
 
 def _replace(module: str, code: str) -> None:
@@ -99,16 +140,67 @@ def _run(tests: list[str], known: set[str]) -> int:
     return 0 if ended in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED} else 1
 
 
+class _Exchange:
+    """Tries all mutants once the tests are collected, and says which of them fall."""
+
+    def __init__(self, module: str, mutants: list[Mutant], asked: Asked, told: TextIO, workers: int) -> None:
+        self._module, self._mutants, self._asked, self._told, self._workers = module, mutants, asked, told, workers
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        numbers = {mutant.code: number for number, mutant in enumerate(self._mutants)}
+        judge = functools.partial(self._judge, session)
+        for mutant, survived in _each(self._mutants, self._asked, judge, workers=self._workers):
+            if not survived:
+                print(numbers[mutant.code], file=self._told, flush=True)
+        return True
+
+    def _judge(self, session: pytest.Session, mutant: Mutant, tests: list[str]) -> int:
+        if not _exchange(f"workflow_schedules.core.{self._module}", mutant.code):
+            return 0
+        items = _Only(tests, self._asked.known).of(session.items)
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if session.testsfailed:
+                return 1
+        return 0
+
+
+def _exchange(name: str, code: str) -> bool:
+    """Give the functions of a loaded module the code of a mutant; False when none differs."""
+    module, changed = sys.modules[name], False
+    mutated = {each.co_qualname: each for each in _codes(compile(code, str(module.__file__), "exec"))}
+    for owner in (module, *(each for each in vars(module).values() if isinstance(each, type))):
+        for each in vars(owner).values():
+            function = getattr(each, "__func__", each)
+            if isinstance(function, types.FunctionType) and function.__module__ == name:
+                new = mutated.get(function.__qualname__)
+                if new is not None and new != function.__code__:
+                    function.__code__, changed = new, True
+    return changed
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    for each in code.co_consts:
+        if isinstance(each, types.CodeType):
+            yield each
+            yield from _codes(each)
+
+
 class _Only:
     """Leaves the tests that run the changed line, in this order, and those that are newer than what was written down."""
 
     def __init__(self, tests: list[str], known: set[str]) -> None:
         self._order = {test: index for index, test in enumerate(tests)}
         self._known = known
+        self._files = {test.removesuffix(WHOLE_FILE) for test in tests if test.endswith(WHOLE_FILE)}
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items[:] = sorted(
-            (item for item in items if item.nodeid in self._order or item.nodeid not in self._known),
-            key=lambda item: self._order.get(item.nodeid, -1),
-        )
+        items[:] = self.of(items)
+
+    def of(self, items: list[pytest.Item]) -> list[pytest.Item]:
+        return sorted(filter(self._is_asked, items), key=lambda item: self._order.get(item.nodeid, -1))
+
+    def _is_asked(self, item: pytest.Item) -> bool:
+        test = item.nodeid
+        return test in self._order or test not in self._known or test.partition("::")[0] in self._files

@@ -17,9 +17,17 @@ if TYPE_CHECKING:
 
 CORE = Path("operator/workflow_schedules/core")
 UNIT = Path("tests/unit")
+WHOLE_FILE = "::*"  # what a table of cases computes is computed when its file is read, and any of its tests may notice
 PYTEST = ("-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
 # They measure time, or run whole programs and months of the core: what holds a rule is a row of its own.
-_NO_WITNESS = ("test_simulation", "test_cli_*", "test_places", "test_due_times_brute", "test_other_schedulers", "test_explain")
+_NO_WITNESS = (
+    "test_simulation",
+    "test_cli_*",
+    "test_places",
+    "test_due_times_brute",
+    "test_other_schedulers",
+    "test_explain",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +43,11 @@ class Witnesses:
     by_line: dict[str, dict[int, list[str]]]
 
     def of(self, module: str, lines: frozenset[int] | None) -> list[str]:
-        """Return the tests that run any of these lines, or any of the module: those of its own file first, the quick ones first."""
+        """Return the tests that run any of these lines (None: any at all), those of its own file first, then the quick ones."""
         ran = self.by_line.get(module, {})
         found = {test for line in (ran if lines is None else lines & ran.keys()) for test in ran[line]}
+        if (own := UNIT / f"test_{module}.py").exists():
+            found.add(str(own))  # for the sake of what was added to it since
         return sorted(found, key=lambda test: (f"test_{module}.py" not in test, self.seconds.get(test, 0.0)))
 
 
@@ -61,7 +71,11 @@ def core_hash() -> str:
 
 def test_files() -> list[str]:
     """Return the files whose tests may be witnesses."""
-    return [str(path) for path in sorted(UNIT.glob("test_*.py")) if not any(map(path.match, (f"{name}.py" for name in _NO_WITNESS)))]
+    return [
+        str(path)
+        for path in sorted(UNIT.glob("test_*.py"))
+        if not any(map(path.match, (f"{name}.py" for name in _NO_WITNESS)))
+    ]
 
 
 def _record(cache: Path) -> dict[str, object]:
@@ -93,6 +107,15 @@ class _Watcher:
     def __init__(self, measured: coverage.Coverage) -> None:
         self._measured = measured
         self.seconds: dict[str, float] = {}
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> Iterator[None]:
+        is_file = isinstance(collector, pytest.Module)
+        self._measured.switch_context(f"{collector.nodeid}{WHOLE_FILE}" if is_file else "")
+        try:
+            return (yield)
+        finally:
+            self._measured.switch_context("")
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:

@@ -6,7 +6,17 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from support.builders import a_definition, a_job, a_record, a_run, a_schedule, a_snapshot, an_admission, at, of_definition
+from support.builders import (
+    a_definition,
+    a_job,
+    a_record,
+    a_run,
+    a_schedule,
+    a_snapshot,
+    an_admission,
+    at,
+    of_definition,
+)
 from workflow_schedules.api.schedule import ConcurrencyPolicy, MisfirePolicy
 from workflow_schedules.core.decide import decide
 from workflow_schedules.core.model import Append, JobPhase, Plan, Run, Schedule, Snapshot
