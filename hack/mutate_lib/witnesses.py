@@ -43,7 +43,7 @@ class Witnesses:
     by_line: dict[str, dict[int, list[str]]]
 
     def of(self, module: str, lines: frozenset[int] | None) -> list[str]:
-        """Return the tests that run any of these lines (None: any at all), those of its own file first, then the quick ones."""
+        """Return the tests that run any of these lines (None: of the module), its own file's first, then the quick ones."""
         ran = self.by_line.get(module, {})
         found = {test for line in (ran if lines is None else lines & ran.keys()) for test in ran[line]}
         if (own := UNIT / f"test_{module}.py").exists():
