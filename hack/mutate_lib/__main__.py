@@ -87,7 +87,8 @@ def _try(module: str, seen: witnesses.Witnesses, arguments: argparse.Namespace) 
     counts["killed"] += len(quick)
     left = [mutant for mutant in left if mutant.code not in quick]
     survivors: list[mutants.Mutant] = []
-    for mutant, survived in trials.try_all(module, left, asked, workers=arguments.workers):
+    anew = trials.Asked(lambda mutant: seen.anew(module, mutant.lines), asked.known)
+    for mutant, survived in trials.try_all(module, left, anew, workers=arguments.workers):
         kind = "equivalent" if survived and mutant.name in equivalent else "survived" if survived else "killed"
         counts[kind] += 1
         if kind == "killed":

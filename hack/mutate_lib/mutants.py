@@ -33,7 +33,7 @@ class Mutant:
     Attributes:
         code: the whole module with the change.
         name: where and what, without the line, so that it stays the same when something else is edited.
-        lines: of the statement that is changed, or of the whole function where that can't be told.
+        lines: of the statement that is changed; None where that runs at import, as the default of an argument does.
     """
 
     code: str
@@ -43,7 +43,7 @@ class Mutant:
 
 
 def mutants_of(source: str) -> Iterator[Mutant]:
-    """Yield every change of a module that compiles, each once; `lines` is None for what runs at import."""
+    """Yield every change of a module that compiles, each once."""
     wrapper = cst.MetadataWrapper(cst.parse_module(source))
     visitor = _Visitor(_OPERATORS, IgnoredCode(set(), set(), set()))
     wrapper.visit(visitor)
@@ -173,7 +173,8 @@ def _statements(source: str) -> dict[int, tuple[str, frozenset[int] | None]]:
             if isinstance(child, ast.FunctionDef):
                 name = f"{function}.{child.name}" if function else child.name
                 body = frozenset(range(child.body[0].lineno, child.end_lineno + 1))
-                found.update(dict.fromkeys(range(child.lineno, child.end_lineno + 1), (name, body)))
+                found.update(dict.fromkeys(range(child.lineno, child.body[0].lineno), (name, None)))
+                found.update(dict.fromkeys(body, (name, body)))
             elif isinstance(child, ast.ClassDef):
                 name = child.name
             elif isinstance(child, ast.stmt | ast.match_case) and lines is not None:

@@ -50,6 +50,12 @@ class Witnesses:
             found.add(str(own))  # for the sake of what was added to it since
         return sorted(found, key=lambda test: (f"test_{module}.py" not in test, self.seconds.get(test, 0.0)))
 
+    def anew(self, module: str, lines: frozenset[int] | None) -> list[str]:
+        """Return those that say more with everything imported anew: the files that run the lines when they are read."""
+        return [
+            test for test in self.of(module, lines) if lines is None or test.endswith(WHOLE_FILE) or "::" not in test
+        ]
+
 
 def read_or_record(module_hash: str, cache: Path) -> Witnesses:
     """Return what was written down for this state of the core, or write it down."""
