@@ -81,11 +81,10 @@ def _try(module: str, seen: witnesses.Witnesses, arguments: argparse.Namespace) 
     if not all(survived for _, survived in trials.try_all(module, [unchanged], asked, workers=1)):
         raise SystemExit(f"hack/mutate: the tests of {module} fail as it is; next: hack/test unit")
     left = [mutant for mutant in found if mutant.code not in memory]
-    quick = trials.try_quickly(module, left, asked, files=witnesses.test_files(), workers=arguments.workers)
-    for code in quick:
-        memory.add(code)
-    counts["killed"] += len(quick)
-    left = [mutant for mutant in left if mutant.code not in quick]
+    for mutant in trials.try_quickly(module, left, asked, files=witnesses.test_files(), workers=arguments.workers):
+        memory.add(mutant.code)
+        counts["killed"] += 1
+    left = [mutant for mutant in left if mutant.code not in memory]
     survivors: list[mutants.Mutant] = []
     anew = trials.Asked(lambda mutant: seen.anew(module, mutant.lines), asked.known)
     for mutant, survived in trials.try_all(module, left, anew, workers=arguments.workers):

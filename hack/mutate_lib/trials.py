@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import importlib
 import os
 import resource
@@ -57,8 +58,10 @@ def try_all(module: str, mutants: Iterable[Mutant], asked: Asked, *, workers: in
     return _each(mutants, asked, lambda mutant, tests: _judge(module, mutant, tests, asked.known), workers=workers)
 
 
-def try_quickly(module: str, mutants: list[Mutant], asked: Asked, *, files: list[str], workers: int) -> set[str]:
-    """Return the codes of the mutants that fall when one function is exchanged in tests that are collected already.
+def try_quickly(
+    module: str, mutants: list[Mutant], asked: Asked, *, files: list[str], workers: int
+) -> Iterator[Mutant]:
+    """Yield the mutants that fall when one function is exchanged in tests that are collected already.
 
     One in twenty says nothing this way, such as a change of what is computed at import: those are for `try_all`.
     """
@@ -70,9 +73,9 @@ def try_quickly(module: str, mutants: list[Mutant], asked: Asked, *, files: list
         os._exit(0)
     os.close(writer)
     with os.fdopen(reader) as lines:
-        killed = {mutants[int(line)].code for line in lines}
+        for line in lines:
+            yield mutants[int(line)]
     os.wait()
-    return killed
 
 
 def _each(
@@ -149,6 +152,7 @@ class _Exchange:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         numbers = {mutant.code: number for number, mutant in enumerate(self._mutants)}
         judge = functools.partial(self._judge, session)
+        gc.freeze()  # or each child's first collection copies everything
         for mutant, survived in _each(self._mutants, self._asked, judge, workers=self._workers):
             if not survived:
                 print(numbers[mutant.code], file=self._told, flush=True)

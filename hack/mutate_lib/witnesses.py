@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 CORE = Path("operator/workflow_schedules/core")
 UNIT = Path("tests/unit")
+_SLOW = 0.3  # seconds, and they would be run for each survivor: whoever searches at random holds no rule alone
 WHOLE_FILE = "::*"  # what a table of cases computes is computed when its file is read, and any of its tests may notice
 PYTEST = ("-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
 # They measure time, or run whole programs and months of the core: what holds a rule is a row of its own.
@@ -46,6 +47,7 @@ class Witnesses:
         """Return the tests that run any of these lines (None: of the module), its own file's first, then the quick ones."""
         ran = self.by_line.get(module, {})
         found = {test for line in (ran if lines is None else lines & ran.keys()) for test in ran[line]}
+        found = {test for test in found if self.seconds.get(test, 0.0) < _SLOW}
         if (own := UNIT / f"test_{module}.py").exists():
             found.add(str(own))  # for the sake of what was added to it since
         return sorted(found, key=lambda test: (f"test_{module}.py" not in test, self.seconds.get(test, 0.0)))
