@@ -54,6 +54,7 @@ CASES = [
     Case("R12 its own run is in the way, whatever the places", with_places(0, a_schedule(), RUNNING),
          "SkippedOverlap SkippedOverlap"),
     Case("R12 what waits for its own run waits for no place", with_places(0, LATEST, RUNNING), "nothing"),
+    Case("R28 with nothing due it waits for no place", with_places(0, a_schedule(schedule="30 12 * * *")), "nothing"),
     Case("R14, R28 the run that is replaced gives its place", with_places(0, REPLACE, RUNNING), "Admitted Admitted"),
     Case("R14, R28 with none to replace it needs one", with_places(0, REPLACE), "SkippedOverlap CapacityExceeded"),
 ]  # fmt: skip
