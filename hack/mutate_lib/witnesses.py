@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 CORE = Path("operator/workflow_schedules/core")
 UNIT = Path("tests/unit")
 _SLOW = 0.3  # seconds, and they would be run for each survivor: whoever searches at random holds no rule alone
+_AT_MOST = 250  # tests for one change: where so many run a line, those that come first are the ones it is for
 WHOLE_FILE = "::*"  # what a table of cases computes is computed when its file is read, and any of its tests may notice
 PYTEST = ("-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
 # They measure time, or run whole programs and months of the core: what holds a rule is a row of its own.
@@ -50,7 +51,7 @@ class Witnesses:
         found = {test for test in found if self.seconds.get(test, 0.0) < _SLOW}
         if (own := UNIT / f"test_{module}.py").exists():
             found.add(str(own))  # for the sake of what was added to it since
-        return sorted(found, key=lambda test: (f"test_{module}.py" not in test, self.seconds.get(test, 0.0)))
+        return sorted(found, key=lambda test: (f"test_{module}.py" not in test, self.seconds.get(test, 0.0)))[:_AT_MOST]
 
     def anew(self, module: str, lines: frozenset[int] | None) -> list[str]:
         """Return those that say more with everything imported anew: the files that run the lines when they are read."""
