@@ -144,6 +144,20 @@ def test_whatever_pyproject_requires_is_pinned() -> None:
     assert {re.match(r"[\w.-]+", requirement)[0].lower() for requirement in required} <= pinned
 
 
+# Mutants
+
+
+def test_each_change_that_is_said_to_change_nothing_is_of_the_core_and_has_a_reason() -> None:
+    groups = (HACK / "mutate_lib" / "equivalent.txt").read_text().strip().split("\n\n")[1:]
+    for reason, *changes in map(str.splitlines, groups):
+        assert reason.startswith("# ")
+        assert changes
+        for change in changes:
+            module = change.partition(".")[0]
+            assert (REPOSITORY / "operator" / "workflow_schedules" / "core" / f"{module}.py").is_file()
+            assert re.fullmatch(r"\w+\.[\w.]+: .*  ->  .*", change)
+
+
 # Locks
 
 

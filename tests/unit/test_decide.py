@@ -23,7 +23,7 @@ from workflow_schedules.api.occurrence import Decision, Outcome
 from workflow_schedules.api.schedule import ConcurrencyPolicy, MisfirePolicy, State
 from workflow_schedules.core.acceptance import accept
 from workflow_schedules.core.decide import decide, state_of
-from workflow_schedules.core.model import Append, JobPhase, Schedule, Snapshot, Step
+from workflow_schedules.core.model import Append, JobPhase, Requested, Schedule, Snapshot, Step
 
 FORBID, ALLOW = ConcurrencyPolicy.FORBID, ConcurrencyPolicy.ALLOW
 LATEST = MisfirePolicy.LATEST
@@ -68,6 +68,8 @@ RUNNING = a_run(job=a_job(JobPhase.WAITING))
 ONE_OPEN = {"head": RUNNING.record, "runs": (RUNNING,)}
 WAITING = a_record(2, schedule=EDITED, consumed=at("10:20"), waiting=(at("10:00"),), reason="Edited")
 CHILD = a_schedule(**HELD_BY_PARENT)
+SPREAD = a_schedule(max_jitter_seconds=600)
+SPREAD_LATEST = a_schedule(max_jitter_seconds=600, misfire_policy=LATEST, starting_deadline_seconds=90)
 
 BIRTH = [
     Case("R9 the log begins at creation", a_snapshot(head=None), "09:31", "Baseline Created Active @09:30:00"),
@@ -181,6 +183,10 @@ DUE = [
          "11:00", "WriteOutcome"),
     Case("R29 the earlier wake-up of run and schedule", a_snapshot(head=a_run().record, runs=(a_run(job=a_job()),)), "10:00:05",
          "nothing", "10:00:11"),
+    Case("R16 due, and starts by its own UID's part of maxJitterSeconds", a_snapshot(SPREAD, head=a_record(schedule=SPREAD)),
+         "10:00:00", "nothing", "10:02:47"),
+    Case("R16 the deadline of what waits counts from the end of its jitter", a_snapshot(SPREAD_LATEST, head=an_admission(
+         schedule=SPREAD_LATEST), runs=(RUNNING,)), "11:06:30", "nothing", "11:07:53"),
     Case("R20 deleting: nothing new", a_snapshot(a_schedule(is_deleting=True)), "10:00", "nothing"),
     Case("R20 deleted: nothing new", a_snapshot(None, head=a_record()), "10:00", "nothing"),
     Case("R31 contradiction: nothing new", a_snapshot(contradiction="record 7 is gone"), "10:00", "nothing"),
@@ -200,6 +206,8 @@ def seen_definition(generation: int) -> Schedule:
 
 
 UNREAD = {"is_log_read": False, "head": None}
+NUMBER_GIVEN = of_definition(input={"day": 1})
+WANTS_TEXT = a_definition(input_schema={"properties": {"day": {"type": "string"}}})
 LOGS = [
     Case("P9 idle: not worth a request", a_snapshot(a_schedule(status=a_status()), **UNREAD), "09:59", "nothing", "10:00"),
     Case("P9 due: read before deciding", a_snapshot(a_schedule(status=a_status()), **UNREAD), "10:00", "ReadLog"),
@@ -228,6 +236,18 @@ LOGS = [
          **UNREAD), "20:00", "ReadLog"),
     Case("R21 complete stays complete", a_snapshot(a_schedule(run_once_time="2026-01-01T09:00:00Z",
          status=a_status(State.COMPLETE)), **UNREAD), "20:00", "nothing"),
+    Case("P8 deleted: its runs are found by reading", a_snapshot(None, **UNREAD), "09:59", "ReadLog"),
+    Case("R27 a request ended that the status doesn't tell of", replace(a_snapshot(a_schedule(status=a_status()), **UNREAD),
+         requested=Requested(last_failure_time=at("09:40"))), "09:59", "ReadLog"),
+    Case("R24 the schema of its definition refuses its input by now", a_snapshot(a_schedule(status=a_status(), **NUMBER_GIVEN),
+         definition=WANTS_TEXT, **UNREAD), "09:59", "ReadLog"),
+    Case("R24 refused stays refused: nothing to wait for, not even the end of its calendar", a_snapshot(a_schedule(
+         end_time=at("20:00"), status=a_status(State.BLOCKED), **NUMBER_GIVEN), definition=WANTS_TEXT, **UNREAD), "09:59",
+         "nothing"),
+    Case("R21 the calendar alone tells that a one-shot is over: not worth a request", a_snapshot(a_schedule(
+         run_once_time="2026-01-01T10:00:00Z", status=a_status(consumed=at("10:00"))), **UNREAD), "10:30", "nothing"),
+    Case("R18 a jump of its definition is nothing to one that is off", a_snapshot(a_schedule(enabled=False, status=a_status(
+         State.DISABLED, **of_parent()), **HELD_BY_PARENT), definition=a_definition(generation=3), **UNREAD), "09:59", "nothing"),
     Case("P3 a run that the head calls open was not read", a_snapshot(head=RUNNING.record), "11:00", "ReadLog"),
 ]  # fmt: skip
 

@@ -6,7 +6,7 @@ import pytest
 
 from support.builders import a_spec
 from workflow_schedules.api.schedule import ConcurrencyPolicy
-from workflow_schedules.core.overlap import Overlap, free_slots
+from workflow_schedules.core.overlap import Overlap, free_slots, freed_places
 
 FORBID = Overlap.of(a_spec())
 UP_TO_TWO = Overlap.of(a_spec(concurrency_policy=ConcurrencyPolicy.ALLOW, max_active_runs=2))
@@ -29,3 +29,15 @@ CASES = [
 @pytest.mark.parametrize(("rule", "active", "want"), [row[1:] for row in CASES], ids=[row[0] for row in CASES])
 def test_free_slots(rule: Overlap, active: int, want: int) -> None:
     assert free_slots(rule, active_runs=active) == want
+
+
+FREED = [
+    ("R14, R28 replace: the places of the runs it ends", REPLACE, 3, 3),
+    ("R28 forbid: none", FORBID, 1, 0),
+    ("R28 allow: none", UP_TO_TWO, 2, 0),
+]
+
+
+@pytest.mark.parametrize(("rule", "active", "want"), [row[1:] for row in FREED], ids=[row[0] for row in FREED])
+def test_freed_places(rule: Overlap, active: int, want: int) -> None:
+    assert freed_places(rule, active_runs=active) == want

@@ -8,9 +8,20 @@ from datetime import timedelta
 
 import pytest
 
-from support.builders import a_job, a_record, a_run, a_schedule, a_snapshot, a_status, an_admission, at
+from support.builders import (
+    a_definition,
+    a_job,
+    a_record,
+    a_run,
+    a_schedule,
+    a_snapshot,
+    a_status,
+    an_admission,
+    at,
+    of_definition,
+)
 from workflow_schedules.api.occurrence import Decision, Outcome, ScheduleOccurrenceStatus, Totals
-from workflow_schedules.api.schedule import Counts, State
+from workflow_schedules.api.schedule import Counts, Pause, State
 from workflow_schedules.core.decide import decide
 from workflow_schedules.core.model import Job, JobPhase, ObjectRef, Record, Schedule, Snapshot, Unblock
 from workflow_schedules.core.runs import SETTLE
@@ -186,6 +197,31 @@ def test_problems_are_those_in_force() -> None:
 def blocked(annotation: str | None, **known: object) -> Snapshot:
     schedule = replace(a_schedule(), unblock=annotation)
     return replace(a_snapshot(schedule, contradiction="record r is gone"), blocked_by="r", **known)
+
+
+def of(schedule: Schedule | None, **known: object) -> Snapshot:
+    asked = replace(schedule, unblock="r") if schedule else None
+    return replace(a_snapshot(asked, contradiction="record r is gone", **known), blocked_by="r")
+
+
+REFUSED = {"schedule": a_schedule(**of_definition(input={"day": 1})),
+           "definition": a_definition(input_schema={"properties": {"day": {"type": "string"}}})}  # fmt: skip
+GOES_ON_AS = [
+    ("as it is declared", of(a_schedule()), State.ACTIVE),
+    ("R18 disabled meanwhile", of(a_schedule(enabled=False)), State.DISABLED),
+    ("R19 paused meanwhile", of(a_schedule(pause=Pause(until_time=at("12:00")))), State.PAUSED),
+    ("R19 a pause that is over", of(a_schedule(pause=Pause(until_time=at("10:00")))), State.ACTIVE),
+    ("R24 with an input that its definition refuses", of(**REFUSED), State.BLOCKED),
+    ("R20 not while it is deleted", of(a_schedule(is_deleting=True)), None),
+    ("R20 nor afterwards", of(None), None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("snapshot", "want"), [row[1:] for row in GOES_ON_AS], ids=[row[0] for row in GOES_ON_AS])
+def test_the_state_it_goes_on_in(snapshot: Snapshot, want: State | None) -> None:
+    """R31: set aside, it does what the schedule says now."""
+    step = decide(snapshot, now=at("10:20:30")).step
+    assert (step.state if isinstance(step, Unblock) else None) is want
 
 
 WAITING = a_run(job=a_job(JobPhase.WAITING, started=None), is_create_unanswered=True)

@@ -62,8 +62,7 @@ def state_of(snapshot: Snapshot, verdict: Accepted | Refusal, *, now: datetime) 
 
     Source: contract section 2 (`state`), R1, R4, R18, R19, R21.
     """
-    schedule = snapshot.schedule
-    if isinstance(verdict, Refusal) or snapshot.contradiction is not None or schedule is None:
+    if isinstance(verdict, Refusal) or snapshot.contradiction is not None:
         return State.BLOCKED
     if is_complete(snapshot, verdict, now=now):
         return State.COMPLETE
@@ -119,7 +118,6 @@ def _needs_log(snapshot: Snapshot, now: datetime) -> bool:
         status.observed_generation != schedule.generation
         or status.candidates
         or status.active_count
-        or status.state is None
         or has_news(snapshot.requested, status)
     ):
         return True

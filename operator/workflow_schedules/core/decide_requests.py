@@ -30,17 +30,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from workflow_schedules.api.schedule import WorkflowScheduleSpec
-    from workflow_schedules.core.model import (
-        Claim,
-        CreateJob,
-        ObjectRef,
-        Record,
-        Run,
-        Schedule,
-        Snapshot,
-        Template,
-        WriteOutcome,
-    )
+    from workflow_schedules.core.model import ObjectRef, Record, Run, Schedule, Snapshot, Template
 
 _ONE_SECOND = timedelta(seconds=1)
 
