@@ -364,3 +364,34 @@ def test_waiting_costs_no_request_and_an_end_no_more_than_one_admission() -> Non
         assert len(kinds) <= 8, kinds
 
     run(story)
+
+
+def test_an_admission_that_nobody_could_look_for_keeps_its_place() -> None:
+    """R28: it is on record, its answer is lost, and its log can't be read for longer than a request lives."""
+
+    async def story(clock: VirtualClock) -> None:
+        world = World(clock, lease_times=LEASE_TIMES)
+        peak = Peak(world)
+        world.jobs.run_for(20)
+        await world.until_leading(world.start(max_concurrent_runs=1))
+        for name, minute in (("first", 0), ("second", 1)):
+            world.apply(a_schedule(name, schedule=f"{minute} 10 * * *", **LATEST))
+        await world.sleep_until(at("09:59:30"))
+        uid = world.schedule("first")["metadata"]["uid"]
+
+        def is_of_first(request: ApiRequest) -> bool:
+            if "scheduleoccurrences" not in request.path:
+                return False
+            if request.method == "POST":
+                return b'"name":"first-' in (request.body or b"")
+            return request.method == "GET" and ("/first-" in request.path or uid in str(request.query))
+
+        world.fault(Fault(is_answer_lost=True, is_silent=True), matches=is_of_first)
+        await world.sleep_until(at("10:00:58"))
+        world.heal()
+        await world.sleep_until(at("10:03"))
+        assert peak.overall == 1
+        assert len(world.job_names()) == 2
+        world.auditor.check()
+
+    run_virtual(story, at("09:58"))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 import pytest
 
-from support.api_kinds import Json
+from support.api_kinds import Json, Kind
+from support.api_store import Change
 from support.harness import World
 from support.objects import a_schedule
-from support.story import At, Crash, Outage, Step, admitted, play, skipped_misfire, superseded
+from support.story import LEASE_TIMES, At, Crash, Outage, Step, admitted, at, play, skipped_misfire, superseded
+from support.virtual_loop import VirtualClock, run_virtual
 
 LATEST = {"misfirePolicy": "Latest"}
 MINUTELY = {"schedule": "* * * * *"}
@@ -137,3 +140,45 @@ def test_a_limit_lowered_below_what_ran_completes_at_once() -> None:
         run_seconds=None,
         start="09:59:30",
     )
+
+
+@pytest.mark.parametrize(
+    ("limit", "last"),
+    [
+        pytest.param(1, 2, id="used up: what was due then"),
+        pytest.param(2, 3, id="not yet: what was due until the pause"),
+    ],
+)
+def test_what_was_due_is_on_record_though_a_pause_comes_first(limit: int, last: int) -> None:
+    """I3 R21: killed between the last admission and the rest, and paused before the successor looks."""
+
+    async def story(clock: VirtualClock) -> None:
+        world = World(clock, lease_times=LEASE_TIMES)
+        world.jobs.run_for(2)
+        await world.until_leading(world.start())
+        world.apply(a_schedule(**MINUTELY, misfirePolicy="All", runLimit=limit))
+        await world.sleep_until(at("09:58:30"))
+        await world.kill()
+        await world.sleep_until(at("10:02:30"))
+        stopping: list[asyncio.Future[None]] = []
+
+        def stop_at_admission(kind: Kind, change: Change) -> None:
+            if kind.plural != "scheduleoccurrences" or change.before is not None or change.after is None or stopping:
+                return
+            if change.after.body["spec"].get("decision") == "Admitted":
+                stopping.append(asyncio.ensure_future(world.kill()))
+                world.edit("s", pause={"reason": "x"})
+
+        world.server.store.observers.append(stop_at_admission)
+        world.start()
+        await asyncio.sleep(30)
+        world.start()
+        await asyncio.sleep(60)
+        told = [record["spec"] for record in world.records()]
+        assert [spec["scheduledTime"] for spec in told if spec["decision"] == "Admitted"] == ["2026-03-02T09:59:00Z"]
+        span = next(spec["span"] for spec in told if spec["decision"] == "Baseline" and spec["reason"] == "Paused")
+        assert (span["firstTime"], span["lastTime"]) == ("2026-03-02T10:00:00Z", f"2026-03-02T10:0{last}:00Z")
+        assert world.status()["counts"]["superseded"] == span["count"]
+        world.auditor.check()
+
+    run_virtual(story, at("09:58"))

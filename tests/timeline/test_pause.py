@@ -31,6 +31,7 @@ from support.story import (
     superseded,
 )
 from support.virtual_loop import VirtualClock, run_virtual
+from workflow_schedules.api.names import API_VERSION, KIND_OCCURRENCE
 
 LATEST = {"misfirePolicy": "Latest"}
 FIVE = {"schedule": "*/5 * * * *"}
@@ -467,6 +468,32 @@ def test_a_leader_that_stalls_before_a_pause_admits_nothing_after_it(lag_seconds
         assert world.status()["state"] == "Paused"
         assert outcome_of(world) == ([] if lag_seconds == 0.0 else ["Admitted 10:00"])
         assert world.job_names() == []
+        world.auditor.check()
+
+    run_virtual(story, at("09:58"))
+
+
+def test_a_good_manual_run_is_on_record_while_the_owner_pauses_too() -> None:
+    """P6 `pauseAfterFailures`: the request may be deleted, and what it ended stays ended."""
+
+    async def story(clock: VirtualClock) -> None:
+        world = World(clock, lease_times=LEASE_TIMES)
+        await world.until_leading(world.start())
+        world.jobs.course = lambda _job: Course(is_failed=True)
+        world.apply(a_schedule(**FIVE, pauseAfterFailures=1))
+        await world.sleep_until(at("10:00:20"))
+        world.edit("s", pause={"reason": "on call"})
+        await asyncio.sleep(5)
+        world.jobs.run_for(2)
+        spec = {"scheduleRef": {"name": "s"}, "cause": "Manual"}
+        metadata = {"name": "now", "namespace": "ns"}
+        world.server.create({"apiVersion": API_VERSION, "kind": KIND_OCCURRENCE, "metadata": metadata, "spec": spec})
+        await asyncio.sleep(10)
+        world.server.delete("scheduleoccurrences", "ns", "now")
+        await asyncio.sleep(5)
+        world.edit("s", pause=None)
+        await asyncio.sleep(5)
+        assert world.status()["state"] == "Active"
         world.auditor.check()
 
     run_virtual(story, at("09:58"))

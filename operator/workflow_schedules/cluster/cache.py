@@ -341,14 +341,17 @@ class Cache:
         self._count_runs(uid)
 
     def count_places(self, uid: str, *, answered_before: float) -> None:
-        """Count the places of a schedule after a write; one of an admission that may still arrive stays taken.
+        """Count the places of a schedule after a write; one of an admission that may still arrive, or has, stays taken.
+
+        Whether it has arrived shows only when the log is read again.
 
         Args:
             uid: of the schedule.
             answered_before: monotonic second; what was given up before it can't arrive any more.
         """
         self._count_runs(uid)
-        if not _is_recent(self.log(uid).append_given_up_at, answered_before):
+        log = self.log(uid)
+        if log.is_read and not _is_recent(log.append_given_up_at, answered_before):
             self.places.unreserve(uid)
 
     def _count_runs(self, uid: str) -> None:

@@ -108,8 +108,10 @@ def _given_up(
     if head.spec.state is not State.ACTIVE or was is None or before is None:
         return None
     verdict = accept(was)
-    if isinstance(verdict, Refusal) or completion.runs_left(snapshot, verdict.spec) == 0:
+    if isinstance(verdict, Refusal):
         return None
+    if completion.runs_left(snapshot, verdict.spec) == 0:
+        return completion.over_limit(snapshot, verdict, now=until)
     return undecided(verdict.trigger, after=before, until=until, besides=displaced)
 
 
@@ -128,7 +130,7 @@ def _baseline_reason(snapshot: Snapshot, head: Record, schedule: Schedule, state
         return "Edited"
     if steps >= 2:
         return "Edited"  # a pause and a resume, or a disabling, may hide in a jump
-    if state is State.PAUSED and (steps == 1 or pause.begins_by_failures(snapshot, head)):
+    if state is State.PAUSED and (steps == 1 or pause.changes_by_failures(snapshot, head)):
         return "Paused"  # another end, or another cause: who resumes it must know of both (P6)
     if state is State.ACTIVE and pause.ended_unseen(head, schedule):
         return _RESUMED

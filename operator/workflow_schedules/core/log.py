@@ -82,7 +82,7 @@ def failures_in_a_row(snapshot: Snapshot, schedule: Schedule) -> int:
     if revision_now(snapshot, schedule) != head.spec.revision:
         return 0
     totals, good = totals_now(head, snapshot.runs), snapshot.last_good_manual_at
-    if good is not None and totals.last_failure_time is not None and good > totals.last_failure_time:
+    if good is not None and totals.last_failure_time is not None and good >= totals.last_failure_time:
         return 0
     kept = head.spec.totals.counted_failures
     if head.spec.state is State.PAUSED and kept >= limit:

@@ -56,9 +56,12 @@ def ends_at(snapshot: Snapshot, *, now: datetime) -> datetime | None:
     return pause.until_time if pause else None
 
 
-def begins_by_failures(snapshot: Snapshot, head: Record) -> bool:
-    """Tell whether failures stop the schedule and the log doesn't say so yet, because its owner pauses it, too."""
-    return is_paused_by_failures(snapshot) and not _is_failing_at(head, snapshot.schedule)
+def changes_by_failures(snapshot: Snapshot, head: Record) -> bool:
+    """Tell whether failures stop the schedule, or a good manual run ended that, and the log doesn't say so yet.
+
+    The state alone doesn't show it while the owner pauses the schedule, too; and the request of a manual run may be deleted.
+    """
+    return is_paused_by_failures(snapshot) != _is_failing_at(head, snapshot.schedule)
 
 
 def ended_unseen(head: Record, schedule: Schedule) -> bool:
