@@ -80,6 +80,8 @@ STARTS = [
     Case("R35 back-off is over", with_run(a_run(retry_at=at("10:00:20"))), "10:00:20", "CreateJob"),
     Case("P11 an own outcome may still arrive", with_run(a_run(is_outcome_unanswered=True)), "10:00:10", "nothing", "10:00:11"),
     Case("P11 disabled", with_run(a_run(), a_schedule(enabled=False)), "10:00:10", "nothing", "10:01:01"),
+    Case("R31 its log contradicts itself", with_run(a_run(), contradiction="record 7 is gone"), "10:00:10", "nothing",
+         "10:01:01"),
     Case("P11 deleting", with_run(a_run(), a_schedule(is_deleting=True)), "10:00:10", "nothing", "10:01:01"),
     Case("P11 its spec can't be read", with_run(a_run(), a_schedule(problem="spec: no")), "10:00:10", "nothing", "10:10:01"),
     Case("P11 deleted, in the end", a_snapshot(None, head=a_run().record, runs=(a_run(),)), "10:10:01",
