@@ -20,8 +20,8 @@ from support.builders import (
     of_definition,
 )
 from workflow_schedules.api.occurrence import Outcome, ScheduleOccurrenceStatus
-from workflow_schedules.api.schedule import MisfirePolicy
-from workflow_schedules.core.model import JobPhase, Plan, Run, Snapshot, WriteOutcome
+from workflow_schedules.api.schedule import ConcurrencyPolicy, MisfirePolicy, Pause
+from workflow_schedules.core.model import JobPhase, Plan, Run, Schedule, Snapshot, WriteOutcome
 from workflow_schedules.core.runs import SETTLE, decide_runs, start_deadline
 
 MOMENT = timedelta(microseconds=1)
@@ -63,7 +63,10 @@ class Case:
     wake: str | None = None
 
 
+WITH_PAUSE = a_schedule(pause=Pause(until_time=at("12:00")))
 STARTS = [
+    Case("R31 nothing is started on a log that contradicts itself", with_run(a_run(), contradiction="x"), "10:00:10", "nothing",
+         "10:01:01"),
     Case("R8 the record is there: the Job follows", with_run(a_run()), "10:00:00", "CreateJob"),
     Case("R35 to the last moment", with_run(a_run()), "10:01:00", "CreateJob"),
     Case("R35 too late", with_run(a_run()), "10:01:00.1", "Failed NotStarted once confirmed"),
@@ -112,7 +115,46 @@ WAITS = [
          "10:00:10", "nothing", "10:00:11"),
 ]  # fmt: skip
 
+CANCELLED = ScheduleOccurrenceStatus(outcome=Outcome.CANCELLED, reason="Replaced", job_uid="job-2",
+                                     completion_time=at("10:10"))  # fmt: skip
+OTHERS_CANCELLED = a_run(record=an_admission(writer=EARLIER_WRITER, status=CANCELLED), job=a_job())
+OWN_CANCELLED = a_run(record=an_admission(status=CANCELLED), job=a_job())
+REMOVALS = [
+    Case("P12 the Job of an ended run stays while a create of the leader before may bring it back", with_run(OTHERS_CANCELLED,
+         since_acquired=SETTLE), "10:20", "nothing", "10:20:01"),
+    Case("P12 and goes after that", with_run(OTHERS_CANCELLED, since_acquired=SETTLE + MOMENT), "10:20", "DeleteJob"),
+    Case("P12 nobody else makes the Job of an own record: it goes at once", with_run(OWN_CANCELLED, since_acquired=SETTLE),
+         "10:20", "DeleteJob"),
+    Case("P12 but not while an own create may arrive", with_run(replace(OWN_CANCELLED, is_create_unanswered=True)), "10:20",
+         "nothing", "10:20:01"),
+    Case("P12 what the leader before admitted may be refused to us and made by it", with_run(replace(by_other(), refused="no"),
+         since_acquired=SETTLE), "10:00:10", "nothing", "10:00:11"),
+]  # fmt: skip
+
+REPLACE = {"concurrency_policy": ConcurrencyPolicy.REPLACE}
+GOES_ON = a_run(outcome=Outcome.RUNNING, job=a_job())
+
+
+def beside_its_successor(status: ScheduleOccurrenceStatus | None = None, schedule: Schedule | None = None) -> Snapshot:
+    """Build a log in which the run of eleven takes the place of the one of ten, which goes on."""
+    record = an_admission(3, at("11:00"), replaces=2, open=(2, 3), status=status or ScheduleOccurrenceStatus())
+    return a_snapshot(schedule or a_schedule(**REPLACE), head=record, runs=(GOES_ON, a_run(record=record)))
+
+
+SUCCESSORS = [
+    Case("R14 the older ends for it to the last moment in which it may start", beside_its_successor(), "11:01:00",
+         "Cancelled Replaced"),
+    Case("R14 one that has ended itself ends no other", beside_its_successor(ScheduleOccurrenceStatus(outcome=Outcome.FAILED)),
+         "11:00:30", "nothing"),
+    Case("R14, R19 nor does one that a pause keeps from starting", beside_its_successor(schedule=a_schedule(
+         pause=Pause(until_time=at("12:00")), **REPLACE)), "11:00:30", "nothing", "11:01:01"),
+]  # fmt: skip
+
 JOBS = [
+    Case("R29 the earliest of what is worth a look", with_run(a_run(record=an_admission(start_timeout_seconds=120,
+         status=ScheduleOccurrenceStatus(reason="Suspended")), job=a_job(was_ready=False))), "10:00:05", "nothing", "10:00:11"),
+    Case("what is worth a word now is no reason to look again at once", with_run(a_run(job=a_job(was_ready=False))), "10:15:01",
+         "nothing"),
     Case("R25 waiting", with_run(a_run(job=a_job(JobPhase.WAITING, started=None))), "10:30", "nothing"),
     Case("R29 running for a moment is not written", with_run(a_run(job=a_job())), "10:00:05", "nothing", "10:00:11"),
     Case("R29 running for longer is", with_run(a_run(job=a_job())), "10:00:11", "Running JobRunning"),
@@ -142,10 +184,11 @@ JOBS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", [*STARTS, *WAITS, *JOBS], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [*STARTS, *WAITS, *REMOVALS, *SUCCESSORS, *JOBS], ids=lambda case: case.name)
 def test_decide_runs(case: Case) -> None:
     plan = decide_runs(case.snapshot, now=at(case.now))
     assert (summary(plan), plan.next_wake_at) == (case.want, at(case.wake) if case.wake else None)
+    assert plan.step is None or plan.step.run in case.snapshot.runs
 
 
 def test_oldest_first_and_the_earliest_wake_up() -> None:
@@ -174,11 +217,40 @@ def test_a_missing_job_says_what_may_have_happened_and_whose_it_was() -> None:
     assert step.status.job_uid == "job-2"
 
 
-def test_not_started_says_why() -> None:
-    """R35: with the last error."""
-    step = decide_runs(with_run(a_run(last_error="quota exceeded")), now=at("10:02")).step
+STOPPED = "the schedule stopped admitting before the Job was made"
+NOT_STARTED = [
+    ("with the last error", with_run(a_run(last_error="quota exceeded")), "quota exceeded"),
+    ("though nothing was in its way", with_run(a_run()), "it was not tried in time"),
+    ("R18 disabled", with_run(a_run(), a_schedule(enabled=False)), STOPPED),
+    ("R19 paused", with_run(a_run(), WITH_PAUSE), STOPPED),
+    ("R4 without its definition", with_run(a_run(), CHILD), STOPPED),
+]
+
+
+@pytest.mark.parametrize(("snapshot", "why"), [row[1:] for row in NOT_STARTED], ids=[row[0] for row in NOT_STARTED])
+def test_not_started_says_why(snapshot: Snapshot, why: str) -> None:
+    """R35."""
+    step = decide_runs(snapshot, now=at("10:02")).step
     assert isinstance(step, WriteOutcome)
-    assert step.status.message == "no Job could be made in time: quota exceeded"
+    assert step.status.message == f"no Job could be made in time: {why}"
+
+
+@pytest.mark.parametrize(("older", "more"), [(1, ""), (3, ""), (4, " and 1 more")])
+def test_not_started_says_whose_place_it_waited_for(older: int, more: str) -> None:
+    """R14, R35."""
+    runs = [
+        a_run(
+            record=an_admission(number, status=ScheduleOccurrenceStatus(outcome=Outcome.RUNNING)),
+            job=a_job(number=number),
+        )
+        for number in range(2, 2 + older)
+    ]
+    last = an_admission(2 + older, at("11:00"), replaces=1 + older)
+    snapshot = a_snapshot(a_schedule(**REPLACE), head=last, runs=(*runs, a_run(record=last)))
+    step = decide_runs(snapshot, now=at("11:02")).step
+    assert isinstance(step, WriteOutcome)
+    names = ", ".join(run.record.ref.name for run in runs[:3])
+    assert step.status.message == f"no Job could be made in time: it waited for {names}{more} to be gone"
 
 
 @pytest.mark.parametrize(
@@ -186,11 +258,13 @@ def test_not_started_says_why() -> None:
     [
         (a_schedule(), "10:01:00"),
         (a_schedule(starting_deadline_seconds=5), "10:00:05"),
+        (a_schedule(max_jitter_seconds=600), "10:03:47"),
+        (a_schedule(max_jitter_seconds=600, schedule="61 * * * *"), "10:01:00"),
         (UNBOUNDED, "10:10:07"),
         (None, "10:10:07"),
     ],
 )
 def test_start_deadline(schedule: object, want: str) -> None:
-    """R35: of the instant, or 10 min of the record."""
+    """R35: of the instant and its jitter, as far as the calendar can be read; or 10 min of the record."""
     run = a_run(record=an_admission(created_at=at("10:00:07")))
     assert start_deadline(a_snapshot(schedule, head=run.record), run) == at(want)
