@@ -77,10 +77,17 @@ class RetentionAuditor:
 
     def _is_beyond_late_creates(self, record: Json) -> bool:
         """Tell whether the holder of the Lease made the record itself, or has held the Lease for long enough."""
-        spec = self._server.objects("leases")[0]["spec"]
+        spec = self._leases(record)[0]["spec"]
         if record["spec"].get("writer") == spec.get("holderIdentity"):
             return True
         return self._clock.now() - parse_utc(spec["acquireTime"]) >= SETTLE
+
+    def _leases(self, record: Json) -> list[Json]:
+        """The Lease that a record was written under, all where it doesn't say."""
+        written = record["spec"].get("lease") or (record.get("status") or {}).get("lease")
+        leases = self._server.objects("leases")
+        named = [each for each in leases if f"{each['metadata']['namespace']}/{each['metadata']['name']}" == written]
+        return named or leases
 
     def _is_kept_long_enough(self, record: Json) -> bool:
         spec, status = record["spec"], record.get("status") or {}
@@ -89,8 +96,8 @@ class RetentionAuditor:
             if status.get("outcome") not in FINAL:
                 return False
             times += [each["time"] for each in status.get("transitions", ())]
-        lease = self._server.objects("leases")
-        times += [each["spec"]["acquireTime"] for each in lease if each["spec"].get("acquireTime")]
+        leases = self._leases(record)
+        times += [each["spec"]["acquireTime"] for each in leases if each["spec"].get("acquireTime")]
         return all(self._clock.now() - parse_utc(time) >= KEPT for time in times)
 
     def _wrong(self, rule: str, what: str) -> None:

@@ -211,6 +211,7 @@ RECORD_STATUS: dict[str, Any] = {
     "revision": 2,
     "templateHash": "t",
     "inputJSON": "{}",
+    "lease": "system/scheduler",
 }
 
 SCHEDULE_STATUS: dict[str, Any] = {

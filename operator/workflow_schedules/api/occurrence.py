@@ -163,3 +163,6 @@ class ScheduleOccurrenceStatus(Model):
     input_json: Annotated[
         str | None, Wire("Requests only: resolved input, JSON.", max_length=MAX_INPUT_JSON_LENGTH)
     ] = None
+    lease: Annotated[
+        str | None, Wire("Requests only: namespace/name of the Lease that it was resolved under.", max_length=320)
+    ] = None

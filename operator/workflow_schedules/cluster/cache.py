@@ -18,6 +18,7 @@ from workflow_schedules.cluster.request_store import RequestStore, key_of
 from workflow_schedules.core.acceptance import template_of
 from workflow_schedules.core.decide_requests import Queue
 from workflow_schedules.core.ending import is_ending
+from workflow_schedules.core.leases_apart import is_other_lease
 from workflow_schedules.core.model import ObjectRef, Run, Snapshot
 from workflow_schedules.core.requests import is_request
 from workflow_schedules.core.retention import recorded_at
@@ -391,6 +392,18 @@ class Cache:
         if job is not None and job.is_gone and not self._is_awaited(job):
             self._forget_gone(job)
 
+    def is_anothers(self, uid: str, lease: str) -> bool:
+        """Tell whether another installation schedules here: its log says so, or its status where that is not read (R33)."""
+        log, schedule = self.logs.get(uid), self.schedules.get(uid)
+        if log is not None and log.is_read:
+            return log.is_anothers
+        return is_other_lease(schedule.status.lease if schedule and schedule.status else None, lease)
+
+    def is_of_another_s_request(self, job: Job, lease: str) -> bool:
+        """Tell whether a Job was made for a request that another installation resolved (R33)."""
+        request = self.requests.of_job(job)
+        return request is not None and is_other_lease(request.spec.lease, lease)
+
     def forget_log(self, uid: str) -> None:
         """Forget the log of a schedule that is gone and whose runs have all ended."""
         self.logs.pop(uid, None)
@@ -442,7 +455,8 @@ class Cache:
             snapshot = _without_schedule(writer, since_acquired)
         else:
             snapshot = self.snapshot(uid, writer=writer, since_acquired=since_acquired, answered_before=answered_before)
-        return Queue(ref=ref, snapshot=snapshot, runs=runs)
+        is_anothers = uid is not None and self.is_anothers(uid, writer.lease)
+        return Queue(ref=ref, snapshot=snapshot, runs=runs, is_anothers=is_anothers)
 
     def uids_in(self, namespace: str) -> list[str]:
         """Return the UIDs of the schedules of a namespace."""
@@ -494,9 +508,10 @@ def _is_switched_off(before: Definition | None, now: Definition) -> bool:
     return before.is_enabled and not now.is_enabled
 
 
-def _heeded(schedule: Schedule) -> tuple[int, bool, str | None]:
-    """Return what of a schedule a decision depends on; its annotations change no generation."""
-    return schedule.generation, schedule.is_deleting, schedule.unblock
+def _heeded(schedule: Schedule) -> tuple[object, ...]:
+    """Return what of a schedule is worth a look; its annotations change no generation, and a status by others is mended."""
+    writer = schedule.status.writer if schedule.status else None
+    return schedule.generation, schedule.is_deleting, schedule.unblock, writer
 
 
 def _without_schedule(writer: Writer, since_acquired: timedelta) -> Snapshot:

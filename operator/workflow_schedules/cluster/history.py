@@ -70,6 +70,7 @@ async def _read_behind(
     beginning = begins[0].record if begins and begins[0].is_beginning else None
     if beginning is None or beginning.number <= int(error.record_name[-9:]):
         log.block(error.record_name, str(error))
+        log.is_anothers = isinstance(error, _AnothersError)
         return
     try:
         head = await _walk(client, schedule, beginning) or beginning
@@ -79,6 +80,7 @@ async def _read_behind(
         log.unblock()
     except _ContradictionError as later:
         log.block(later.record_name, str(later))
+        log.is_anothers = isinstance(later, _AnothersError)
 
 
 async def _take(client: Client, log: ScheduleLog, schedule: Schedule, head: Record, writer: Writer) -> None:
@@ -88,10 +90,14 @@ async def _take(client: Client, log: ScheduleLog, schedule: Schedule, head: Reco
     _adopt(log, head, schedule)
 
 
+class _AnothersError(_ContradictionError):
+    """Another installation writes this log."""
+
+
 def _check_writer(head: Record, writer: Writer) -> None:
     """Stop leading when a newer epoch wrote the head; block the schedule when another Lease did (R33, P5)."""
     if head.spec.lease not in {None, writer.lease}:
-        raise _ContradictionError(
+        raise _AnothersError(
             head.ref.name,
             f"record {head.ref.name} was written under the Lease {head.spec.lease}, not {writer.lease}: "
             "another installation schedules here; remove one of them",

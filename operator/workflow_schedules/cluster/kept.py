@@ -33,6 +33,7 @@ def kept_record(body: Mapping[str, Any]) -> tuple[str, KeptRecord] | None:
             schedule_name=spec["scheduleRef"]["name"],
             open=tuple(spec.get("open") or ()),
             gone_since=_gone_since(status),
+            lease=(spec if is_of_log else status).get("lease"),
         )
     except (KeyError, TypeError, ValueError):
         return None

@@ -57,6 +57,7 @@ class ScheduleLog:
         append_given_up_at: monotonic second in which the next record was last left without an answer, and not found since.
         write_given_up_at: monotonic second in which a write of this schedule was last left without an answer.
         before_edit: the schedule before the edits that have no Baseline yet.
+        is_anothers: it is blocked since another installation writes it (R33).
     """
 
     is_read: bool = False
@@ -72,6 +73,7 @@ class ScheduleLog:
     append_given_up_at: float | None = None
     write_given_up_at: float | None = None
     before_edit: Schedule | None = None
+    is_anothers: bool = False
 
     def note_edit(self, before: Schedule) -> None:
         """Note what an edit replaced: what was due by then is still to be told of (I3).
@@ -85,10 +87,12 @@ class ScheduleLog:
     def block(self, record_name: str, why: str) -> None:
         """Note that the log contradicts itself: nothing is decided on it until a person sets that record aside (R31)."""
         self.contradiction, self.blocked_by = why, record_name
+        self.is_anothers = False
 
     def unblock(self) -> None:
         """Note that it doesn't any more."""
         self.contradiction = self.blocked_by = self.waits_for = self.suspect = None
+        self.is_anothers = False
 
     def add(self, record: Record) -> None:
         """Take in the newest record."""

@@ -18,6 +18,7 @@ from workflow_schedules.core.decide import hold_reason
 from workflow_schedules.core.due_times import next_due_time
 from workflow_schedules.core.ending import cancelled_unresolved, is_ending
 from workflow_schedules.core.inputs import OccurrenceFacts, resolve_input
+from workflow_schedules.core.leases_apart import is_other_lease
 from workflow_schedules.core.log import revision_now
 from workflow_schedules.core.model import Claim, CreateJob, DeleteJob, WriteOutcome
 from workflow_schedules.core.outcome import ended_without_job
@@ -72,11 +73,13 @@ class Queue:
         ref: the schedule's name.
         snapshot: of the schedule that has this name now; without a schedule where there is none.
         runs: the requests.
+        is_anothers: another installation schedules here, so what is not resolved yet is for that one (R33).
     """
 
     ref: ObjectRef
     snapshot: Snapshot
     runs: tuple[Run, ...]
+    is_anothers: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +111,7 @@ def decide_requests(queue: Queue, *, now: datetime) -> RequestPlan:
     Source: contract R27, R35; P10, P11, P12.
     """
     wakes: list[datetime | None] = []
-    for run in sorted(queue.runs, key=_turn):
+    for run in sorted((each for each in queue.runs if not _is_anothers(queue, each.record)), key=_turn):
         plan = _decide_one(queue, run, now)
         if plan.step is not None:
             return plan
@@ -141,6 +144,13 @@ def _decide_one(queue: Queue, run: Run, now: datetime) -> RequestPlan:
     if run.record.spec.cause is Cause.BACKFILL and not _has_turn(queue, found.schedule):
         return RequestPlan()
     return RequestPlan(step=Resolve(run=run, status=_status(queue.snapshot, run, found, now), template=found.template))
+
+
+def _is_anothers(queue: Queue, record: Record) -> bool:
+    """Tell whether another installation resolved a request, or is the one to do so (R33)."""
+    if requests.is_resolved(record):
+        return is_other_lease(record.spec.lease, queue.snapshot.writer.lease)
+    return queue.is_anothers
 
 
 def _with_its_schedule(snapshot: Snapshot, run: Run) -> Snapshot:
@@ -268,6 +278,7 @@ def _status(snapshot: Snapshot, run: Run, found: _Resolved, now: datetime) -> Sc
         template_hash=found.template.hash,
         input_json=found.input_json,
         conditions=(*others, resolved),
+        lease=snapshot.writer.lease,
         fencing_epoch=snapshot.writer.epoch,
         writer=snapshot.writer.identity,
     )

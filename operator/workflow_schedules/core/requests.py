@@ -45,6 +45,7 @@ def resolved_spec(spec: ScheduleOccurrenceSpec, status: ScheduleOccurrenceStatus
             "input_json": status.input_json,
             "fencing_epoch": status.fencing_epoch,
             "writer": status.writer,
+            "lease": status.lease,
         }
     )
 

@@ -92,6 +92,7 @@ class KeptRecord:
         finished_at: when it was made or got its final outcome, whichever is later; None while its run is unfinished.
         open: numbers of the runs that it calls unfinished.
         gone_since: since when its schedule is known to be deleted; stands on the newest record only.
+        lease: under which it was written or resolved; None where it doesn't say.
     """
 
     ref: ObjectRef
@@ -103,6 +104,7 @@ class KeptRecord:
     schedule_name: str = ""
     open: tuple[int, ...] = ()
     gone_since: datetime | None = None
+    lease: str | None = None
 
     @property
     def age_key(self) -> tuple[datetime, int, str]:

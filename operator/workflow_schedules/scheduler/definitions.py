@@ -46,6 +46,8 @@ class DefinitionStatuses:
     async def _keep(self, definition: Definition, fence: Fence) -> None:
         if not await self._switch_off.finish(definition, fence):
             return  # its generation is acted on when all of its schedules are
+        if self._has_anothers(definition, fence):
+            return  # both would count their own runs, and write against each other for ever (R33)
         counts = self._count(definition)
         wanted, stored = self._status(definition, counts), definition.status
         is_settled = self._counted.get(definition.ref) == counts or stored is None or stored.enabled != wanted.enabled
@@ -65,6 +67,10 @@ class DefinitionStatuses:
             log.debug(
                 "a status was not written, it is tried again", extra={"definition": str(ref), "error": str(error)}
             )
+
+    def _has_anothers(self, definition: Definition, fence: Fence) -> bool:
+        cache, lease = self._cluster.cache, fence.writer.lease
+        return any(cache.is_anothers(uid, lease) for uid in cache.children_of(definition.ref))
 
     def _count(self, definition: Definition) -> tuple[int, int, int]:
         cache = self._cluster.cache

@@ -20,6 +20,7 @@ from workflow_schedules.cluster.backoff import pause_seconds
 from workflow_schedules.cluster.errors import ClusterError, NotFoundError
 from workflow_schedules.cluster.kept import SCHEDULE_GONE, kept_record
 from workflow_schedules.cluster.methods import OCCURRENCES
+from workflow_schedules.core.leases_apart import is_other_lease
 from workflow_schedules.core.retention import KeptRecord, Times, prunable_records, prune_deleted, prune_records
 from workflow_schedules.scheduler.removal import NotNowError
 
@@ -68,6 +69,7 @@ class HistorySweep:
         self._max_records = max_records
         self._on_removed = on_removed
         self._removals: deque[_Removal] = deque()
+        self._lease = ""
 
     @property
     def waiting(self) -> int:
@@ -81,6 +83,7 @@ class HistorySweep:
             LostLeaseError: this epoch may not write any more.
         """
         self._removals.clear()
+        self._lease = fence.writer.lease
         await asyncio.sleep(self._until(fence, FIRST_AFTER_SECONDS))
         while not stop.is_set():
             again_seconds = EVERY_SECONDS
@@ -122,7 +125,7 @@ class HistorySweep:
 
     def _judge_namespace(self, rows: dict[str, list[KeptRecord]], unreadable: set[str], found: _Found) -> None:
         for uid, records in rows.items():
-            if uid not in unreadable and not self._is_blocked(uid):
+            if uid not in unreadable and not self._is_blocked(uid) and not self._is_anothers(records):
                 self._judge(uid, records, found, self._times())
 
     def _judge(self, uid: str, records: list[KeptRecord], found: _Found, times: Times) -> None:
@@ -155,6 +158,11 @@ class HistorySweep:
         found.add(uid, due)
         free = prune_records(prunable, surplus=len(prunable), times=times).now
         found.note_spare(uid, free[len(due) :])
+
+    def _is_anothers(self, records: list[KeptRecord]) -> bool:
+        """Tell whether another installation writes this log, or resolved these requests where there is none (R33)."""
+        of_log = [record for record in records if record.number is not None]
+        return is_other_lease(max(of_log or records, key=lambda record: record.age_key).lease, self._lease)
 
     def _is_blocked(self, uid: str) -> bool:
         """Tell whether the log can't be trusted: nothing of it is touched then (R31)."""

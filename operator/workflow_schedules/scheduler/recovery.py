@@ -15,6 +15,7 @@ from workflow_schedules.cluster import wire
 from workflow_schedules.cluster.errors import ForbiddenError, InvalidError, NotFoundError
 from workflow_schedules.cluster.methods import DEFINITIONS, OCCURRENCES, SCHEDULES
 from workflow_schedules.core.job import labels
+from workflow_schedules.core.leases_apart import is_other_lease
 from workflow_schedules.core.log import FORMAT
 from workflow_schedules.core.requests import is_request
 
@@ -67,7 +68,7 @@ async def take_over(cluster: Cluster, wakeups: WakeUps, *, writer: Writer) -> in
     ]
     async for page in cluster.client.list_occurrences(field_selector=UNFINISHED):
         epochs.extend(_remember_run(cluster, body, writer) for body in page.items)
-    await _remember_ended(cluster)
+    await _remember_ended(cluster, writer)
     _wake_everything(cluster, wakeups)
     log.info("took over", extra={"schedules": len(cluster.cache.schedules), "unfinished": len(cluster.cache.logs)})
     return max(epochs, default=0)
@@ -101,17 +102,19 @@ def _remember_run(cluster: Cluster, body: wire.Json, writer: Writer) -> int:
     except wire.NotARecordError as error:
         _suspect(cluster, body, str(error))
         return 0
+    if is_other_lease(record.spec.lease, writer.lease):
+        return 0  # its own installation ends it (R33)
     uid = record.spec.schedule_ref.uid
     if uid and record.ref.name == names.record_name(record.spec.schedule_ref.name, uid, record.number):
         cluster.cache.remember_run(uid, record)
         cluster.cache.put_cancel(body)  # before anything of it is started
     else:
         _suspect(cluster, body, f"record {record.ref.name} says it is number {record.number} of another name")
-    is_others = record.spec.lease == writer.lease and record.spec.writer != writer.identity
-    return (record.spec.fencing_epoch or 0) if is_others else 0
+    is_known = record.spec.lease is not None and record.spec.writer != writer.identity
+    return (record.spec.fencing_epoch or 0) if is_known else 0
 
 
-async def _remember_ended(cluster: Cluster) -> None:
+async def _remember_ended(cluster: Cluster, writer: Writer) -> None:
     """Find runs of deleted schedules that were ended on record, but whose Job was not deleted any more (P19).
 
     Runs of other schedules are found by their log. A Job that is being deleted needs nobody.
@@ -126,7 +129,7 @@ async def _remember_ended(cluster: Cluster) -> None:
             record = wire.record_of(await cluster.client.get_occurrence(job.ref.namespace, job.ref.name))
         except (NotFoundError, wire.NotARecordError):
             continue
-        if is_request(record):
+        if is_request(record) or is_other_lease(record.spec.lease, writer.lease):
             continue
         if record.spec.schedule_ref.uid == job.schedule_uid and record.uid == job.owner_uid:
             cluster.cache.remember_run(job.schedule_uid, record)

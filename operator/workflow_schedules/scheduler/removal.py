@@ -45,6 +45,11 @@ class Remover:
         self._is_settled = asyncio.Event()
         self._is_settled.set()
 
+    @property
+    def lease(self) -> str:
+        """Return the Lease under which it removes."""
+        return self._fence.writer.lease
+
     async def remove_job(self, schedule_uid: str, ref: ObjectRef, uid: str) -> None:
         """Remove a Job and its pods.
 

@@ -22,6 +22,7 @@ from workflow_schedules.cluster.client import PAGE_OBJECTS
 from workflow_schedules.cluster.errors import ClusterError, NotFoundError
 from workflow_schedules.cluster.kept import kept_record
 from workflow_schedules.cluster.methods import OCCURRENCES
+from workflow_schedules.core.leases_apart import is_other_lease
 from workflow_schedules.core.model import JobPhase
 from workflow_schedules.core.retention import (
     FinishedJob,
@@ -158,6 +159,8 @@ class Retention:
 
     async def _look(self, uid: str, remover: Remover, times: Times) -> datetime | None:
         """Remove what may go of one schedule; return when to look again, None for when something becomes of it."""
+        if self._cluster.cache.is_anothers(uid, remover.lease):
+            return None  # what another installation made is removed by that one (R33)
         try:
             jobs_at = await self._prune_jobs(uid, remover, times)
             records_at = await self._prune_records(uid, remover, times)
@@ -175,15 +178,18 @@ class Retention:
         memory, schedule = cache.logs.get(uid), cache.schedules.get(uid)
         if memory is not None and memory.contradiction is not None:
             return None  # fail closed (R31)
-        plan = prune_jobs(self._finished_jobs(uid), _job_limits(schedule), times)
+        plan = prune_jobs(self._finished_jobs(uid, remover.lease), _job_limits(schedule), times)
         for job in plan.unread:
             await self._read_result(uid, job, remover)
         for job in plan.now:
             await remover.remove_job(uid, job.ref, job.uid)
         return self._cluster.now() if plan.unread else plan.next_at
 
-    def _finished_jobs(self, uid: str) -> list[FinishedJob]:
-        ended = [job for job in self._cluster.cache.jobs_of(uid) if job.phase in _ENDED]
+    def _finished_jobs(self, uid: str, lease: str) -> list[FinishedJob]:
+        cache = self._cluster.cache
+        ended = [
+            job for job in cache.jobs_of(uid) if job.phase in _ENDED and not cache.is_of_another_s_request(job, lease)
+        ]
         return [_finished(job) for job in ended if job.recorded_at is not None or job.uid not in self._foreign]
 
     async def _read_result(self, uid: str, job: FinishedJob, remover: Remover) -> None:
@@ -194,6 +200,8 @@ class Retention:
                 await self._cluster.client.get_occurrence(job.ref.namespace, job.ref.name)
             )
         except (NotFoundError, wire.NotARecordError):
+            record = None
+        if record is not None and is_other_lease(record.spec.lease, remover.lease):
             record = None
         if record is None or not self._cluster.cache.note_recorded(record):
             self._foreign.add(job.uid)  # not a run's, or its outcome is still to be written, which is noted then

@@ -29,6 +29,8 @@ WRITERS = 8
 class SwitchOff:
     """Writes `enabled: false` on the schedules of definitions that were switched off.
 
+    Those of another installation are left to it (R33).
+
     Source: contract R2, R3.
     """
 
@@ -62,6 +64,10 @@ class SwitchOff:
                 if await self._disable(schedule, definition, fence):
                     done.add(schedule.uid)
 
+        lease = fence.writer.lease
+        done.update(
+            each.uid for each in self._enabled(definition, done) if self._cluster.cache.is_anothers(each.uid, lease)
+        )
         left = self._enabled(definition, done)
         await asyncio.gather(*map(disable, left))
         return not self._enabled(definition, done)
