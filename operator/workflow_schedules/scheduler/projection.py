@@ -52,7 +52,7 @@ class Projections:
         self._is_busy = is_busy
         self._due: dict[str, datetime] = {}
         self._failures: dict[str, int] = {}
-        self._reported: dict[str, int] = {}
+        self._reported: dict[str, tuple[int, str]] = {}
 
     async def keep(self, uid: str, snapshot: Snapshot, *, fence: Fence) -> datetime | None:
         """Write the status if it is due and says something new.
@@ -64,6 +64,7 @@ class Projections:
         if schedule is None or schedule.is_deleting or not snapshot.is_log_read:
             self._due.pop(uid, None)
             self._failures.pop(uid, None)
+            self._reported.pop(uid, None)
             return None
         now = self._cluster.now()
         due = self._due.get(uid)
@@ -96,9 +97,10 @@ class Projections:
             snapshot, schedule, recent=tuple(memory.recent), candidates=memory.held, now=self._cluster.now()
         )
         if self._cluster.cache.is_anothers(uid, fence.writer.lease):
-            if self._reported.get(uid) == fence.writer.epoch:
+            said = (fence.writer.epoch, _stalled_message(wanted))
+            if self._reported.get(uid) == said:
                 return None  # the other one writes its own over it: saying it again would be a quarrel without an end
-            self._reported[uid] = fence.writer.epoch
+            self._reported[uid] = said
             wanted = _report(wanted, schedule)
         if _says_the_same(wanted, schedule.status):
             return None
@@ -138,6 +140,7 @@ class Projections:
     def _try_later(self, uid: str, error: ClusterError) -> datetime:
         if isinstance(error, UnansweredError):
             self._cluster.cache.log(uid).write_given_up_at = self._cluster.monotonic()
+        self._reported.pop(uid, None)
         failures = self._failures.get(uid, 0)
         self._failures[uid] = failures + 1
         pause = timedelta(seconds=pause_seconds(error, failures=failures))
@@ -154,6 +157,10 @@ def _delay(snapshot: Snapshot, schedule: Schedule, *, held: tuple[datetime, ...]
     if held != schedule.status.candidates:  # people want to see what is blocked; what waits for its jitter starts soon
         return AFTER_OUTCOME if has_runs or not held else AFTER_ADMISSION
     return AFTER_ADMISSION if has_runs else AFTER_OUTCOME
+
+
+def _stalled_message(status: WorkflowScheduleStatus) -> str:
+    return next((each.message for each in status.conditions if each.type == "Stalled"), "")
 
 
 def _report(wanted: WorkflowScheduleStatus, schedule: Schedule) -> WorkflowScheduleStatus:
