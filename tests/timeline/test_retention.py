@@ -17,7 +17,7 @@ from support.job_runner import Course
 from support.objects import TEMPLATE, a_schedule
 from support.story import LEASE_TIMES, at
 from support.virtual_loop import VirtualClock, run_virtual
-from workflow_schedules.api.names import record_name
+from workflow_schedules.api.names import API_VERSION, KIND_OCCURRENCE, record_name
 from workflow_schedules.core.events import EventLevel
 
 MINUTELY = {"schedule": "* * * * *"}
@@ -300,6 +300,45 @@ def test_the_cap_over_all_records_takes_the_oldest() -> None:
         await world.sleep_until(at("12:14:30"))
         assert len(world.server.objects("scheduleoccurrences")) <= 60 + 3 * 9
         assert len(world.records("old")) == 1
+
+    run(story)
+
+
+def ask(world: World, name: str, schedule: str = "s") -> None:
+    """Ask for a run as a person does."""
+    world.server.create(
+        {
+            "apiVersion": API_VERSION,
+            "kind": KIND_OCCURRENCE,
+            "metadata": {"name": name, "namespace": NAMESPACE},
+            "spec": {"scheduleRef": {"name": schedule}, "cause": "Manual"},
+        }
+    )
+
+
+def kept(world: World) -> set[str]:
+    return {each["metadata"]["name"] for each in world.server.objects("scheduleoccurrences", NAMESPACE)}
+
+
+def test_a_run_asked_for_does_not_let_the_newest_success_of_the_log_go() -> None:
+    """R30: the slow look counts requests among the finished, and none as the newest of the log."""
+
+    async def story(world: World) -> None:
+        world.jobs.run_for(2)
+        limits = {"occurrenceHistoryLimit": 1, "successfulJobsHistoryLimit": 0}
+        world.apply(a_schedule(schedule="*/5 * * * *", **limits, endTime="2026-03-02T10:00:30Z"))
+        await world.sleep_until(at("10:01"))
+        success = next(each["metadata"]["name"] for each in world.records() if each.get("status"))
+        ask(world, "one")
+        await asyncio.sleep(20)
+        for number in (1, 2):
+            world.edit("s", input={"a": number})
+            await asyncio.sleep(5)
+        await world.sleep_until(at("10:10"))
+        await world.restart()
+        await world.sleep_until(at("10:17"))
+        assert success in kept(world)
+        assert "one" not in kept(world)
 
     run(story)
 

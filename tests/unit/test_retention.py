@@ -188,6 +188,22 @@ RECORD_CASES = [
     ),
     RecordCase("nothing within K of a takeover (P1)", SKIPS, [], since_acquired=timedelta(seconds=179)),
     RecordCase(
+        "of requests none is the newest Completed or Failed, so those of the log stay (R30)",
+        [
+            record(1, COMPLETED),
+            record(2, FAILED),
+            record(3),
+            record(4, COMPLETED, is_request=True),
+            record(5, FAILED, is_request=True),
+        ],
+        [4, 5],
+    ),
+    RecordCase(
+        "the newest of the log stays, though a request is newer (R30)",
+        [record(1), record(2), record(3, COMPLETED, is_request=True)],
+        [1, 3],
+    ),
+    RecordCase(
         "requests count as the others do (R27)",
         [record(1, COMPLETED, is_request=True), record(2, COMPLETED), record(3)],
         [1],
@@ -270,9 +286,10 @@ def test_what_must_stay_stays_whatever_is_asked(
     prunable = prunable_records(records[:part], log_head=log_head, open_numbers=open_numbers, with_jobs=())
     gone = prune_records(prunable, surplus=surplus, times=now).now
     assert len(gone) <= max(0, surplus)
-    assert records[-1] not in gone
+    of_log = [each for each in records if each.number is not None]
+    assert not {each.uid for each in gone} & {each.uid for each in of_log[-1:]}
     for outcome in (COMPLETED, FAILED):
-        assert not {each.uid for each in gone} & {each.uid for each in _newest(records, outcome)}
+        assert not {each.uid for each in gone} & {each.uid for each in _newest(of_log, outcome)}
     for each in gone:
         assert each.finished_at is not None
         assert NOON - each.finished_at >= K

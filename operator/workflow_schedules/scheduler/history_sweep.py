@@ -62,7 +62,7 @@ class HistorySweep:
         max_records: int,
         on_removed: Callable[[str], None],
     ) -> None:
-        """Take the settings, and who is told the UID of the schedule that a removed record was of."""
+        """Take the settings, and who is told the UID of the schedule of whose log a record was removed."""
         self._cluster = cluster
         self._name_kept = name_kept
         self._deleted_kept = deleted_kept
@@ -131,12 +131,11 @@ class HistorySweep:
     def _judge(self, uid: str, records: list[KeptRecord], found: _Found, times: Times) -> None:
         cache = self._cluster.cache
         schedule = cache.schedules.get(uid)
-        newest = max(records, key=lambda record: record.age_key)
         numbered = [record for record in records if record.number is not None]
         head = max(numbered, key=lambda record: record.number or 0, default=None)
         if schedule is None:
-            if newest.gone_since is None:
-                found.newly_gone.append((uid, newest))
+            if not any(record.gone_since for record in records):
+                found.newly_gone.append((uid, head or max(records, key=lambda record: record.age_key)))
             gone = prune_deleted(records, retained=self._deleted_kept, times=times)
             if gone.now:
                 found.add(uid, gone.now, is_of_deleted=True)
@@ -206,7 +205,8 @@ class HistorySweep:
                 return  # it came since, or is somebody else's
             await remover.remove_job(uid, job.ref, job.uid)
         await remover.remove_record(uid, record.ref, record.uid)
-        self._on_removed(uid)
+        if record.number is not None:
+            self._on_removed(uid)
 
     async def _mark(self, newly_gone: list[tuple[str, KeptRecord]], remover: Remover, fence: Fence) -> None:
         """Note on the newest record of each deleted schedule since when it is known to be gone: one write, once."""
