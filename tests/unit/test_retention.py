@@ -21,6 +21,7 @@ from workflow_schedules.core.retention import (
     prune_deleted,
     prune_jobs,
     prune_records,
+    prune_refused,
 )
 
 K = timedelta(seconds=180)
@@ -204,6 +205,11 @@ RECORD_CASES = [
         [1, 3],
     ),
     RecordCase(
+        "what says since when the schedule is gone goes with the last (R20)",
+        [record(1), record(2, COMPLETED, is_request=True, gone_since=NOON), record(3)],
+        [1],
+    ),
+    RecordCase(
         "requests count as the others do (R27)",
         [record(1, COMPLETED, is_request=True), record(2, COMPLETED), record(3)],
         [1],
@@ -246,6 +252,22 @@ DELETED_CASES = [
 @pytest.mark.parametrize(("name", "records", "want"), DELETED_CASES, ids=[case[0] for case in DELETED_CASES])
 def test_histories_of_deleted_schedules(name: str, records: list[KeptRecord], want: list[str]) -> None:
     plan = prune_deleted(records, retained=timedelta(days=30), times=times())
+    assert [each.ref.name for each in plan.now] == want, name
+
+
+REFUSED = [record(1, FAILED, is_request=True), record(3, FAILED, is_request=True), record(2, FAILED, is_request=True)]
+REFUSED_CASES = [
+    ("all that are old enough, oldest first", REFUSED, 110, ["r1", "r2", "r3"]),
+    ("each on its own", REFUSED, 118, ["r1", "r2"]),
+    ("none within K", [record(1, FAILED, finished_seconds_ago=179)], 0, []),
+    ("none that is unfinished", [record(1, is_finished=False)], 0, []),
+]
+
+
+@pytest.mark.parametrize(("name", "records", "minutes", "want"), REFUSED_CASES, ids=[case[0] for case in REFUSED_CASES])
+def test_refused_requests_of_no_schedule(name: str, records: list[KeptRecord], minutes: int, want: list[str]) -> None:
+    """R30."""
+    plan = prune_refused(records, retained=timedelta(minutes=minutes), times=times())
     assert [each.ref.name for each in plan.now] == want, name
 
 

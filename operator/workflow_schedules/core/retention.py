@@ -226,6 +226,16 @@ def prune_deleted(records: Sequence[KeptRecord], *, retained: timedelta, times: 
     return RecordPruning(now=tuple(ordered)) if at <= times.now else RecordPruning(next_at=at)
 
 
+def prune_refused(records: Sequence[KeptRecord], *, retained: timedelta, times: Times) -> RecordPruning:
+    """Decide which refused requests go that name no schedule there is: each as long after its end as a deleted one's history.
+
+    Source: contract R27, R30.
+    """
+    ordered = sorted(records, key=lambda record: record.age_key)
+    due = [each for each in ordered if each.finished_at is not None and each.finished_at + retained <= times.now]
+    return prune_records(due, surplus=len(due), times=times)
+
+
 def recorded_at(record: Record) -> datetime | None:
     """Return when a run's final outcome was recorded; None while there is none."""
     status = record.status
