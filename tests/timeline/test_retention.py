@@ -17,7 +17,7 @@ from support.job_runner import Course
 from support.objects import TEMPLATE, a_schedule
 from support.story import LEASE_TIMES, at
 from support.virtual_loop import VirtualClock, run_virtual
-from workflow_schedules.api.names import record_name
+from workflow_schedules.api.names import API_VERSION, KIND_OCCURRENCE, record_name
 from workflow_schedules.core.events import EventLevel
 
 MINUTELY = {"schedule": "* * * * *"}
@@ -300,6 +300,103 @@ def test_the_cap_over_all_records_takes_the_oldest() -> None:
         await world.sleep_until(at("12:14:30"))
         assert len(world.server.objects("scheduleoccurrences")) <= 60 + 3 * 9
         assert len(world.records("old")) == 1
+
+    run(story)
+
+
+def ask(world: World, name: str, schedule: str = "s", **spec: object) -> None:
+    """Ask for a run as a person does."""
+    world.server.create(
+        {
+            "apiVersion": API_VERSION,
+            "kind": KIND_OCCURRENCE,
+            "metadata": {"name": name, "namespace": NAMESPACE},
+            "spec": {"scheduleRef": {"name": schedule}, "cause": "Manual", **spec},
+        }
+    )
+
+
+def kept(world: World) -> set[str]:
+    return {each["metadata"]["name"] for each in world.server.objects("scheduleoccurrences", NAMESPACE)}
+
+
+def test_a_run_asked_for_does_not_let_the_newest_success_of_the_log_go() -> None:
+    """R30: the slow look counts requests among the finished, and none as the newest of the log."""
+
+    async def story(world: World) -> None:
+        world.jobs.run_for(2)
+        limits = {"occurrenceHistoryLimit": 1, "successfulJobsHistoryLimit": 0}
+        world.apply(a_schedule(schedule="*/5 * * * *", **limits, endTime="2026-03-02T10:00:30Z"))
+        await world.sleep_until(at("10:01"))
+        success = next(each["metadata"]["name"] for each in world.records() if each.get("status"))
+        ask(world, "one")
+        await asyncio.sleep(20)
+        for number in (1, 2):
+            world.edit("s", input={"a": number})
+            await asyncio.sleep(5)
+        await world.sleep_until(at("10:10"))
+        await world.restart()
+        await world.sleep_until(at("10:17"))
+        assert success in kept(world)
+        assert "one" not in kept(world)
+
+    run(story)
+
+
+REFUSED = {f"bad{number}" for number in range(30)}
+
+
+def test_refused_requests_are_pruned_by_the_limit_of_the_schedule_they_name() -> None:
+    """R30: with its finished records, oldest first; they were never resolved, so only the name says whose they are."""
+
+    async def story(world: World) -> None:
+        world.apply(a_schedule(schedule="0 * * * *", occurrenceHistoryLimit=5))
+        await world.sleep_until(at("10:00:30"))
+        for name in sorted(REFUSED):
+            ask(world, name, cause="Backfill", scheduledTime="2026-03-01T10:01:00Z")
+        await world.sleep_until(at("10:05"))
+        assert kept(world) > REFUSED
+        await world.restart()
+        await world.sleep_until(at("10:10"))
+        assert len(kept(world)) == 5
+        assert len(kept(world) & REFUSED) == 4, "beside them the newest of the log, which is its newest Completed"
+
+    run(story)
+
+
+def test_refused_requests_that_name_no_schedule_go_after_the_time_that_deleted_ones_are_kept() -> None:
+    """R30."""
+
+    async def story(world: World) -> None:
+        ask(world, "bad", schedule="nope")
+        await world.sleep_until(at("10:20"))
+        await world.restart()
+        await world.sleep_until(at("10:30"))
+        assert kept(world) == {"bad"}
+        await world.kill()
+        world.start(retain_deleted_seconds=1800)
+        await world.sleep_until(at("10:36"))
+        assert kept(world) == set()
+
+    run(story, retain_deleted_seconds=1800)
+
+
+def test_refused_requests_that_name_no_schedule_go_before_younger_records() -> None:
+    """R30: the cap over all records takes the oldest, whoever they are of; nobody's records go in their place."""
+
+    async def story(world: World) -> None:
+        for name in sorted(REFUSED):
+            ask(world, name, schedule="nope")
+        await asyncio.sleep(30)
+        world.apply(a_schedule(schedule="*/5 * * * *"))
+        await world.sleep_until(at("11:01"))
+        good = kept(world) - REFUSED
+        assert len(good) == 1 + 12
+        await world.stop()
+        world.start(max_occurrence_records=20)
+        await world.sleep_until(at("11:04:50"))
+        assert kept(world) >= good
+        assert len(kept(world)) == 20
 
     run(story)
 

@@ -21,6 +21,7 @@ from workflow_schedules.core.retention import (
     prune_deleted,
     prune_jobs,
     prune_records,
+    prune_refused,
 )
 
 K = timedelta(seconds=180)
@@ -188,6 +189,27 @@ RECORD_CASES = [
     ),
     RecordCase("nothing within K of a takeover (P1)", SKIPS, [], since_acquired=timedelta(seconds=179)),
     RecordCase(
+        "of requests none is the newest Completed or Failed, so those of the log stay (R30)",
+        [
+            record(1, COMPLETED),
+            record(2, FAILED),
+            record(3),
+            record(4, COMPLETED, is_request=True),
+            record(5, FAILED, is_request=True),
+        ],
+        [4, 5],
+    ),
+    RecordCase(
+        "the newest of the log stays, though a request is newer (R30)",
+        [record(1), record(2), record(3, COMPLETED, is_request=True)],
+        [1, 3],
+    ),
+    RecordCase(
+        "what says since when the schedule is gone goes with the last (R20)",
+        [record(1), record(2, COMPLETED, is_request=True, gone_since=NOON), record(3)],
+        [1],
+    ),
+    RecordCase(
         "requests count as the others do (R27)",
         [record(1, COMPLETED, is_request=True), record(2, COMPLETED), record(3)],
         [1],
@@ -233,6 +255,22 @@ def test_histories_of_deleted_schedules(name: str, records: list[KeptRecord], wa
     assert [each.ref.name for each in plan.now] == want, name
 
 
+REFUSED = [record(1, FAILED, is_request=True), record(3, FAILED, is_request=True), record(2, FAILED, is_request=True)]
+REFUSED_CASES = [
+    ("all that are old enough, oldest first", REFUSED, 110, ["r1", "r2", "r3"]),
+    ("each on its own", REFUSED, 118, ["r1", "r2"]),
+    ("none within K", [record(1, FAILED, finished_seconds_ago=179)], 0, []),
+    ("none that is unfinished", [record(1, is_finished=False)], 0, []),
+]
+
+
+@pytest.mark.parametrize(("name", "records", "minutes", "want"), REFUSED_CASES, ids=[case[0] for case in REFUSED_CASES])
+def test_refused_requests_of_no_schedule(name: str, records: list[KeptRecord], minutes: int, want: list[str]) -> None:
+    """R30."""
+    plan = prune_refused(records, retained=timedelta(minutes=minutes), times=times())
+    assert [each.ref.name for each in plan.now] == want, name
+
+
 @st.composite
 def logs(draw: st.DrawFn) -> list[KeptRecord]:
     count = draw(st.integers(1, 12))
@@ -270,9 +308,10 @@ def test_what_must_stay_stays_whatever_is_asked(
     prunable = prunable_records(records[:part], log_head=log_head, open_numbers=open_numbers, with_jobs=())
     gone = prune_records(prunable, surplus=surplus, times=now).now
     assert len(gone) <= max(0, surplus)
-    assert records[-1] not in gone
+    of_log = [each for each in records if each.number is not None]
+    assert not {each.uid for each in gone} & {each.uid for each in of_log[-1:]}
     for outcome in (COMPLETED, FAILED):
-        assert not {each.uid for each in gone} & {each.uid for each in _newest(records, outcome)}
+        assert not {each.uid for each in gone} & {each.uid for each in _newest(of_log, outcome)}
     for each in gone:
         assert each.finished_at is not None
         assert NOON - each.finished_at >= K

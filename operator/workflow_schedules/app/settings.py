@@ -33,7 +33,8 @@ class Settings:
         lease: the Lease that names the only scheduler.
         lease_times: how long it lasts.
         name_kept_seconds: K, how long a record's or Job's name is kept after its end.
-        retain_deleted_seconds: how long runs and records of a deleted schedule with `deletionPolicy: Retain` are kept.
+        retain_deleted_seconds: how long runs and records of a deleted schedule with `deletionPolicy: Retain` are kept, and
+            refused requests that name no schedule.
         max_occurrence_records: how many records there may be in the whole cluster; 0 is unlimited.
         events: which Events are written.
         drain_seconds: how long writes in flight may take after SIGTERM.

@@ -460,7 +460,7 @@ class Cache:
         """Return the unfinished requests of a key (see `follow_request`), and everything known of the schedule they name."""
         namespace, _, name = key.partition("/")
         ref = ObjectRef(namespace=namespace, name=name)
-        uid = self._named.get(ref)
+        uid = self.uid_named(ref)
         runs = tuple(self._run(memory, answered_before) for memory in self.requests.unfinished(key))
         if uid is None:
             snapshot = _without_schedule(writer, since_acquired)
@@ -468,6 +468,10 @@ class Cache:
             snapshot = self.snapshot(uid, writer=writer, since_acquired=since_acquired, answered_before=answered_before)
         is_anothers = uid is not None and self.is_anothers(uid, writer.lease)
         return Queue(ref=ref, snapshot=snapshot, runs=runs, is_anothers=is_anothers)
+
+    def uid_named(self, ref: ObjectRef) -> str | None:
+        """Return the UID of the schedule that has a name now."""
+        return self._named.get(ref)
 
     def uids_in(self, namespace: str) -> list[str]:
         """Return the UIDs of the schedules of a namespace."""

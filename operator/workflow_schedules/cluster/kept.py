@@ -16,7 +16,11 @@ SCHEDULE_GONE = "ScheduleDeleted"  # condition of a deleted schedule's newest re
 
 
 def kept_record(body: Mapping[str, Any]) -> tuple[str, KeptRecord] | None:
-    """Return the UID of the schedule and what is to be known of an occurrence; None for one that makes no sense."""
+    """Return the UID of the schedule and what is to be known of an occurrence; None for one that makes no sense.
+
+    A request that ended without being resolved is of no schedule but by name, so its UID is empty; one that is still to be
+    resolved is nobody's yet: None.
+    """
     spec, status = body.get("spec") or {}, body.get("status") or {}
     is_of_log = spec.get("cause") == Cause.SCHEDULED
     uid = (spec.get("scheduleRef") or {}).get("uid") if is_of_log else status.get("scheduleUID")
@@ -37,6 +41,8 @@ def kept_record(body: Mapping[str, Any]) -> tuple[str, KeptRecord] | None:
         )
     except (KeyError, TypeError, ValueError):
         return None
+    if uid is None and not is_of_log and record.finished_at is not None:
+        return "", record
     return (uid, record) if isinstance(uid, str) and uid else None
 
 

@@ -161,8 +161,8 @@ def prunable_records(
     """Yield the records that nothing but K protects, oldest first.
 
     Args:
-        records: of one schedule, all or some of them: the newest of each kind among those given stay, so fewer given means
-            more kept.
+        records: of one schedule, all or some of them: the newest of each kind among the log's given stay, so fewer given
+            means more kept. Requests are no part of the log: none stays for being the newest, nor lets one of the log go.
         log_head: the head that the schedule's status names; None protects the whole log.
         open_numbers: runs that the newest record calls open: a successor reads them, ended or not.
         with_jobs: whose Job still exists: removing the record would take the Job with it.
@@ -170,14 +170,21 @@ def prunable_records(
     Source: contract R30; reliability P7.
     """
     ordered = sorted(records, key=lambda record: record.age_key)
-    stays = {record.uid for record in ordered[-1:]}
-    for outcome in (Outcome.COMPLETED, Outcome.FAILED):
-        stays |= {record.uid for record in [each for each in ordered if each.outcome is outcome][-1:]}
+    stays = _newest([record for record in ordered if record.number is not None])
+    stays |= {record.uid for record in ordered if record.gone_since}  # from then on counts how long the others are kept
     for record in ordered:
         is_below_head = record.number is None or (log_head is not None and record.number < log_head)
         is_finished = record.finished_at is not None and (record.number is None or record.number not in open_numbers)
         if is_below_head and is_finished and record.uid not in stays and record.ref not in with_jobs:
             yield record
+
+
+def _newest(ordered: Sequence[KeptRecord]) -> set[str]:
+    """Return the UIDs of the newest record, the newest Completed and the newest Failed."""
+    newest = {record.uid for record in ordered[-1:]}
+    for outcome in (Outcome.COMPLETED, Outcome.FAILED):
+        newest |= {record.uid for record in [each for each in ordered if each.outcome is outcome][-1:]}
+    return newest
 
 
 def prune_records(prunable: Iterable[KeptRecord], *, surplus: int, times: Times) -> RecordPruning:
@@ -217,6 +224,16 @@ def prune_deleted(records: Sequence[KeptRecord], *, retained: timedelta, times: 
         return RecordPruning()
     at = max(since + retained, times.free_at(*(record.finished_at for record in records)))
     return RecordPruning(now=tuple(ordered)) if at <= times.now else RecordPruning(next_at=at)
+
+
+def prune_refused(records: Sequence[KeptRecord], *, retained: timedelta, times: Times) -> RecordPruning:
+    """Decide which refused requests go that name no schedule there is: each as long after its end as a deleted one's history.
+
+    Source: contract R27, R30.
+    """
+    ordered = sorted(records, key=lambda record: record.age_key)
+    due = [each for each in ordered if each.finished_at is not None and each.finished_at + retained <= times.now]
+    return prune_records(due, surplus=len(due), times=times)
 
 
 def recorded_at(record: Record) -> datetime | None:

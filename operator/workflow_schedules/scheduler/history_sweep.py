@@ -10,7 +10,7 @@ import asyncio
 import heapq
 import logging
 from collections import defaultdict, deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +20,16 @@ from workflow_schedules.cluster.backoff import pause_seconds
 from workflow_schedules.cluster.errors import ClusterError, NotFoundError
 from workflow_schedules.cluster.kept import SCHEDULE_GONE, kept_record
 from workflow_schedules.cluster.methods import OCCURRENCES
+from workflow_schedules.cluster.request_store import is_key
 from workflow_schedules.core.leases_apart import is_other_lease
-from workflow_schedules.core.retention import KeptRecord, Times, prunable_records, prune_deleted, prune_records
+from workflow_schedules.core.retention import (
+    KeptRecord,
+    Times,
+    prunable_records,
+    prune_deleted,
+    prune_records,
+    prune_refused,
+)
 from workflow_schedules.scheduler.removal import NotNowError
 
 if TYPE_CHECKING:
@@ -62,7 +70,7 @@ class HistorySweep:
         max_records: int,
         on_removed: Callable[[str], None],
     ) -> None:
-        """Take the settings, and who is told the UID of the schedule that a removed record was of."""
+        """Take the settings, and who is told the UID of the schedule of whose log a record was removed."""
         self._cluster = cluster
         self._name_kept = name_kept
         self._deleted_kept = deleted_kept
@@ -115,7 +123,7 @@ class HistorySweep:
                     self._judge_namespace(rows, unreadable, found)
                     namespace, rows, unreadable = body["metadata"].get("namespace", ""), defaultdict(list), set()
                 if (row := kept_record(body)) is not None:
-                    rows[row[0]].append(row[1])
+                    rows[row[0] or self._whose(row[1])].append(row[1])
                 elif uid := ((body.get("spec") or {}).get("scheduleRef") or {}).get("uid"):
                     unreadable.add(str(uid))
             found.total += len(page.items)
@@ -125,18 +133,19 @@ class HistorySweep:
 
     def _judge_namespace(self, rows: dict[str, list[KeptRecord]], unreadable: set[str], found: _Found) -> None:
         for uid, records in rows.items():
-            if uid not in unreadable and not self._is_blocked(uid) and not self._is_anothers(records):
+            if is_key(uid):
+                self._judge_refused(uid, records, found, self._times())
+            elif uid not in unreadable and not self._is_blocked(uid) and not self._is_anothers(records):
                 self._judge(uid, records, found, self._times())
 
     def _judge(self, uid: str, records: list[KeptRecord], found: _Found, times: Times) -> None:
         cache = self._cluster.cache
         schedule = cache.schedules.get(uid)
-        newest = max(records, key=lambda record: record.age_key)
         numbered = [record for record in records if record.number is not None]
         head = max(numbered, key=lambda record: record.number or 0, default=None)
         if schedule is None:
-            if newest.gone_since is None:
-                found.newly_gone.append((uid, newest))
+            if not any(record.gone_since for record in records):
+                found.newly_gone.append((uid, head or max(records, key=lambda record: record.age_key)))
             gone = prune_deleted(records, retained=self._deleted_kept, times=times)
             if gone.now:
                 found.add(uid, gone.now, is_of_deleted=True)
@@ -158,6 +167,17 @@ class HistorySweep:
         found.add(uid, due)
         free = prune_records(prunable, surplus=len(prunable), times=times).now
         found.note_spare(uid, free[len(due) :])
+
+    def _whose(self, refused: KeptRecord) -> str:
+        """Return whose history a refused request is in: that of the schedule it names, else by the key of its name."""
+        ref = replace(refused.ref, name=refused.schedule_name)
+        return self._cluster.cache.uid_named(ref) or str(ref)
+
+    def _judge_refused(self, key: str, records: list[KeptRecord], found: _Found, times: Times) -> None:
+        due = prune_refused(records, retained=self._deleted_kept, times=times).now
+        found.add(key, due)
+        waiting = sorted(set(records).difference(due), key=lambda record: record.age_key)
+        found.note_spare(key, prune_records(waiting, surplus=len(waiting), times=times).now)
 
     def _is_anothers(self, records: list[KeptRecord]) -> bool:
         """Tell whether another installation writes this log, or resolved these requests where there is none (R33)."""
@@ -206,7 +226,8 @@ class HistorySweep:
                 return  # it came since, or is somebody else's
             await remover.remove_job(uid, job.ref, job.uid)
         await remover.remove_record(uid, record.ref, record.uid)
-        self._on_removed(uid)
+        if record.number is not None:
+            self._on_removed(uid)
 
     async def _mark(self, newly_gone: list[tuple[str, KeptRecord]], remover: Remover, fence: Fence) -> None:
         """Note on the newest record of each deleted schedule since when it is known to be gone: one write, once."""
