@@ -104,7 +104,7 @@ def test_the_operator_has_no_wildcard_and_no_right_that_leads_to_others() -> Non
 
 
 def test_the_operator_may_write_the_spec_of_schedules_and_no_other() -> None:
-    """Contract, preamble: what it writes there is `enabled: false` (R2)."""
+    """Contract, preamble: what it writes there is `enabled: false` (R2); of occurrences the spec is immutable for it, too."""
     writable = {
         resource
         for rule in rules_of_the_operator()
@@ -112,7 +112,11 @@ def test_the_operator_may_write_the_spec_of_schedules_and_no_other() -> None:
         for resource in rule["resources"]
         if not resource.endswith("/status")
     }
-    assert writable == {"workflowschedules"}
+    assert writable == {"workflowschedules", "scheduleoccurrences"}
+    policy = INSTALLED["ValidatingAdmissionPolicy", "workflow-schedules-records"]["spec"]
+    assert "variables.operation != 'UPDATE' || dyn(object).spec == dyn(oldObject).spec" in [
+        each["expression"] for each in policy["validations"]
+    ]
 
 
 def test_nobody_gets_the_right_to_write_records_or_status() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
 
 import orjson
@@ -10,10 +11,12 @@ import pytest
 
 from support.api_kinds import Json, RefusedError
 from support.api_requests import Admission, ApiRequest
+from support.api_transport import Fault
 from support.harness import World
 from support.objects import a_definition, a_schedule
 from support.story import LEASE_TIMES, At, Crash, Outage, admitted, at, coalesced, completed, play
 from support.virtual_loop import VirtualClock, run_virtual
+from workflow_schedules.api import names
 
 MINUTELY = {"schedule": "* * * * *"}
 FIVE = {"schedule": "*/5 * * * *"}
@@ -86,6 +89,114 @@ def test_with_delete_records_and_jobs_go_with_the_schedule() -> None:
         nothing_is_left(world)
 
     run(story)
+
+
+def ask(world: World, **metadata: object) -> Json:
+    """Ask for a run as a person does."""
+    return world.server.create(
+        {
+            "apiVersion": names.API_VERSION,
+            "kind": names.KIND_OCCURRENCE,
+            "metadata": {"name": "now", "namespace": "ns", **metadata},
+            "spec": {"scheduleRef": {"name": "s"}, "cause": "Manual"},
+        }
+    )
+
+
+def test_with_delete_what_was_asked_for_goes_with_the_schedule() -> None:
+    """R20 R27: a run in progress, too."""
+
+    async def story(world: World) -> None:
+        world.jobs.run_for(None)
+        world.apply(a_schedule(schedule="0 3 * * *", **DELETE))
+        await asyncio.sleep(2)
+        before = len(world.server.log)
+        ask(world)
+        await asyncio.sleep(3)
+        assert world.job_names() == ["now"]
+        assert Counter(each.method for each in world.writes(since=before)) == {"PATCH": 2, "POST": 2}
+        delete(world)
+        nothing_is_left(world)
+        await asyncio.sleep(60)
+        cache = next(iter(world.processes.values())).operator._cluster.cache
+        assert (len(cache.requests), len(cache.jobs)) == (0, 0)
+
+    run(story)
+
+
+def test_with_retain_what_was_asked_for_stays_and_costs_no_write_more() -> None:
+    """R20 R27."""
+
+    async def story(world: World) -> None:
+        world.apply(a_schedule(schedule="0 3 * * *"))
+        await asyncio.sleep(2)
+        ask(world)
+        await asyncio.sleep(10)
+        assert owners(world.server.get("scheduleoccurrences", "ns", "now")) == []
+        assert [each.path for each in world.server.log if each.method == "PATCH" and each.path.endswith("/now")] == []
+        delete(world)
+        assert world.job_names() == ["now"]
+
+    run(story)
+
+
+def test_an_owner_that_its_maker_named_keeps_a_request() -> None:
+    """R20: Kubernetes collects what has lost all its owners."""
+
+    async def story(world: World) -> None:
+        world.apply(a_schedule("other", schedule="0 3 * * *"))
+        world.apply(a_schedule(schedule="0 3 * * *", **DELETE))
+        other = world.schedule("other")["metadata"]["uid"]
+        reference = {"apiVersion": names.API_VERSION, "kind": names.KIND_SCHEDULE, "name": "other", "uid": other}
+        await asyncio.sleep(2)
+        ask(world, ownerReferences=[{**reference, "controller": True}])
+        await asyncio.sleep(10)
+        uid = world.schedule()["metadata"]["uid"]
+        found = world.server.get("scheduleoccurrences", "ns", "now")
+        assert owners(found) == [("WorkflowSchedule", other), ("WorkflowSchedule", uid)]
+        assert [each.get("controller", False) for each in found["metadata"]["ownerReferences"]] == [True, False]
+        delete(world)
+        assert world.job_names() == ["now"]
+
+    run(story)
+
+
+@pytest.mark.parametrize("fault", [Fault(is_answer_lost=True), Fault(is_dropped=True), Fault(status=403)], ids=repr)
+def test_no_job_is_made_before_the_request_has_its_owner(fault: Fault) -> None:
+    """R20 P2: whatever becomes of the write, it is tried again and done once."""
+
+    async def story(world: World) -> None:
+        world.apply(a_schedule(schedule="0 3 * * *", **DELETE))
+        await asyncio.sleep(2)
+        world.fault(fault, matches=is_owning, times=2)
+        ask(world)
+        await asyncio.sleep(90)
+        found = world.server.get("scheduleoccurrences", "ns", "now")
+        assert owners(found) == [("WorkflowSchedule", world.schedule()["metadata"]["uid"])]
+        assert found["status"]["outcome"] == "Completed"
+
+    run(story)
+
+
+def test_a_request_that_can_not_have_its_owner_ends_in_time_and_says_why() -> None:
+    """R35: as where the operator's role is of an older version."""
+
+    async def story(world: World) -> None:
+        world.apply(a_schedule(schedule="0 3 * * *", **DELETE))
+        await asyncio.sleep(2)
+        world.fault(Fault(status=403, reason="Forbidden", message="no right to patch"), matches=is_owning)
+        ask(world)
+        await asyncio.sleep(650)
+        status = world.server.get("scheduleoccurrences", "ns", "now")["status"]
+        assert (status["outcome"], status["reason"]) == ("Failed", "NotStarted")
+        assert "no right to patch" in status["message"]
+        assert world.job_names() == []
+
+    run(story)
+
+
+def is_owning(request: ApiRequest) -> bool:
+    return request.method == "PATCH" and request.path.endswith("/scheduleoccurrences/now")
 
 
 def test_with_delete_a_foreground_deletion_waits_for_records_and_jobs() -> None:

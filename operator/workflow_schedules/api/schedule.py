@@ -311,7 +311,9 @@ class WorkflowScheduleSpec(Model):
     deletion_policy: Annotated[
         DeletionPolicy,
         Wire(
-            "Retain keeps runs and records when the schedule is deleted. Delete lets them go with it.", has_default=True
+            "Retain keeps runs and records when the schedule is deleted. Delete lets them go with it, also those "
+            "that people asked for. What is in force when a run is made counts for it.",
+            has_default=True,
         ),
     ] = DeletionPolicy.RETAIN
 

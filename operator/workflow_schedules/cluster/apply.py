@@ -263,16 +263,18 @@ def _owners(schedule: Schedule) -> list[dict[str, Any]]:
     """Return who takes the record along when it is deleted: with `deletionPolicy: Delete` the schedule (R20)."""
     if schedule.spec is None or schedule.spec.deletion_policy is DeletionPolicy.RETAIN:
         return []
-    return [
-        {
-            "apiVersion": names.API_VERSION,
-            "kind": names.KIND_SCHEDULE,
-            "name": schedule.ref.name,
-            "uid": schedule.uid,
-            "controller": True,
-            "blockOwnerDeletion": False,
-        }
-    ]
+    return [{**owner_reference(schedule), "controller": True}]
+
+
+def owner_reference(schedule: Schedule) -> dict[str, Any]:
+    """Return the reference by which a schedule takes something along when it is deleted."""
+    return {
+        "apiVersion": names.API_VERSION,
+        "kind": names.KIND_SCHEDULE,
+        "name": schedule.ref.name,
+        "uid": schedule.uid,
+        "blockOwnerDeletion": False,
+    }
 
 
 async def _claim(cluster: Cluster, run: Run, snapshot: Snapshot) -> None:

@@ -107,6 +107,11 @@ class Client:
         """Merge-patch a record's status; ``metadata.resourceVersion`` in the patch makes it a compare-and-set."""
         return await self._patch(OCCURRENCES.status, namespace, name, patch)
 
+    async def own_occurrence(self, namespace: str, name: str, *, owners: list[Json], resource_version: str) -> Json:
+        """Set who takes a request along when it is deleted, if it is still of this version."""
+        patch = {"metadata": {"resourceVersion": resource_version, "ownerReferences": owners}}
+        return await self._patch(OCCURRENCES, namespace, name, patch)
+
     async def delete_occurrence(self, namespace: str, name: str, *, uid: str) -> None:
         """Delete the record with this UID and, later, what it owns."""
         await self._delete(OCCURRENCES, namespace, name, uid=uid, propagation="Background")

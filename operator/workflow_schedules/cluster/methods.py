@@ -70,7 +70,7 @@ _VERBS: Final[Mapping[Resource, tuple[Verb, ...]]] = {
     DEFINITIONS.status: ("patch",),
     SCHEDULES: ("get", "list", "watch", "patch"),
     SCHEDULES.status: ("patch",),
-    OCCURRENCES: ("create", "get", "list", "watch", "delete"),
+    OCCURRENCES: ("create", "get", "list", "watch", "patch", "delete"),
     OCCURRENCES.status: ("patch",),
     JOBS: ("create", "get", "list", "watch", "delete"),
     PODS: ("list",),

@@ -11,12 +11,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from workflow_schedules.cluster import wire
-from workflow_schedules.cluster.apply import patch_status
+from workflow_schedules.cluster.apply import owner_reference, patch_status
 from workflow_schedules.cluster.backoff import BACKOFF_FIRST_SECONDS, pause_seconds
 from workflow_schedules.cluster.errors import ClusterError, NotFoundError
 from workflow_schedules.cluster.removal import delete_job, find_job
-from workflow_schedules.cluster.runs import create_job, read_job
-from workflow_schedules.core.decide_requests import Queue, Refuse, RequestStep, Resolve
+from workflow_schedules.cluster.runs import create_job, note_failure, read_job
+from workflow_schedules.core.decide_requests import Own, Queue, Refuse, RequestStep, Resolve
 from workflow_schedules.core.model import Claim, CreateJob, DeleteJob, FindJob, WriteOutcome
 
 if TYPE_CHECKING:
@@ -62,19 +62,29 @@ async def _carry_out(cluster: Cluster, step: RequestStep, queue: Queue, memory: 
             fence.check()
             await _patch(cluster, run, step.status.wire())
         case Refuse():
-            if await _is_judged_by_the_latest(cluster, queue, run):
-                fence.check()
-                await _write(cluster, run, step.status.wire())
+            await _refuse(cluster, step, queue, fence)
+        case Own():
+            await _own(cluster, step, memory, fence)
         case Claim():
             writer = queue.snapshot.writer
             await _patch(cluster, run, {"fencingEpoch": writer.epoch, "writer": writer.identity})
         case CreateJob():
             await create_job(cluster, run, queue.snapshot, fence)
         case DeleteJob() | FindJob():
-            await (delete_job if isinstance(step, DeleteJob) else find_job)(cluster, run, memory)
-            cluster.cache.follow_request(run.record.ref)
+            await _end_job(cluster, step, memory)
         case WriteOutcome():
             await _write_outcome(cluster, step)
+
+
+async def _refuse(cluster: Cluster, step: Refuse, queue: Queue, fence: Fence) -> None:
+    if await _is_judged_by_the_latest(cluster, queue, step.run):
+        fence.check()
+        await _write(cluster, step.run, step.status.wire())
+
+
+async def _end_job(cluster: Cluster, step: DeleteJob | FindJob, memory: RunMemory) -> None:
+    await (delete_job if isinstance(step, DeleteJob) else find_job)(cluster, step.run, memory)
+    cluster.cache.follow_request(step.run.record.ref)
 
 
 async def _write_outcome(cluster: Cluster, step: WriteOutcome) -> None:
@@ -97,6 +107,24 @@ async def _patch(cluster: Cluster, run: Run, status: dict[str, Any]) -> None:
         cluster.cache.put_request(wire.record_of(await patch_status(cluster, run, memory, status)))
     except (NotFoundError, wire.NotARecordError):
         cluster.cache.remove_request(ref)  # whoever deletes it ends it: the collector takes its Job
+
+
+async def _own(cluster: Cluster, step: Own, memory: RunMemory, fence: Fence) -> None:
+    """Add the schedule to a request's owners; whom its maker named stays, so it goes when all of them are gone (R20)."""
+    ref, client = step.run.record.ref, cluster.client
+    try:
+        found = await client.get_occurrence(ref.namespace, ref.name)
+        metadata, owners = found["metadata"], found["metadata"].get("ownerReferences") or []
+        if metadata["uid"] == step.run.record.uid and all(each["uid"] != step.schedule.uid for each in owners):
+            fence.check()
+            owners = [*owners, owner_reference(step.schedule)]
+            version = metadata["resourceVersion"]
+            found = await client.own_occurrence(ref.namespace, ref.name, owners=owners, resource_version=version)
+        cluster.cache.put_request(wire.record_of(found))
+    except (NotFoundError, wire.NotARecordError):
+        cluster.cache.remove_request(ref)
+    except ClusterError as error:
+        note_failure(memory, error, cluster.now())  # no Job before it has its owner; why there is none is told (R35)
 
 
 async def _is_judged_by_the_latest(cluster: Cluster, queue: Queue, run: Run) -> bool:

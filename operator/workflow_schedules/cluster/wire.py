@@ -119,6 +119,7 @@ def record_of(body: Mapping[str, Any]) -> Record:
         spec=spec if spec.cause is Cause.SCHEDULED else resolved_spec(spec, status),
         status=status,
         cancel_request=(metadata.get("annotations") or {}).get(names.ANNOTATION_CANCEL),
+        owner_uids=frozenset(str(owner.get("uid", "")) for owner in metadata.get("ownerReferences") or ()),
     )
 
 

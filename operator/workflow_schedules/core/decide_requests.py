@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from workflow_schedules.api.common import Condition, ConditionStatus, parse_utc
 from workflow_schedules.api.occurrence import Cause, ScheduleOccurrenceStatus
+from workflow_schedules.api.schedule import DeletionPolicy
 from workflow_schedules.core import requests
 from workflow_schedules.core.acceptance import Accepted, Refusal, accept, template_of
 from workflow_schedules.core.decide import hold_reason
@@ -52,7 +53,15 @@ class Refuse:
     status: ScheduleOccurrenceStatus
 
 
-RequestStep = Resolve | Refuse | Claim | CreateJob | WriteOutcome | DeleteJob | FindJob
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Own:
+    """Let a request go with its schedule: a person made it, so nobody has set its owner yet."""
+
+    run: Run
+    schedule: Schedule
+
+
+RequestStep = Resolve | Refuse | Own | Claim | CreateJob | WriteOutcome | DeleteJob | FindJob
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,9 +128,7 @@ def _decide_one(queue: Queue, run: Run, now: datetime) -> RequestPlan:
     if run.retry_at is not None and now < run.retry_at:
         return RequestPlan(next_wake_at=run.retry_at)
     if requests.is_resolved(run.record):
-        plan = decide_runs(_with_its_schedule(queue.snapshot, run), now=now)
-        step = plan.step if isinstance(plan.step, Claim | CreateJob | WriteOutcome | DeleteJob | FindJob) else None
-        return RequestPlan(step=step, next_wake_at=plan.next_wake_at)
+        return _decide_resolved(_with_its_schedule(queue.snapshot, run), run, now)
     cancelled = cancelled_unresolved(run, now=now, writer=queue.snapshot.writer)
     if cancelled is not None:
         return RequestPlan(step=WriteOutcome(run=run, status=cancelled))
@@ -134,6 +141,21 @@ def _decide_one(queue: Queue, run: Run, now: datetime) -> RequestPlan:
     if run.record.spec.cause is Cause.BACKFILL and not _has_turn(queue, found.schedule):
         return RequestPlan()
     return RequestPlan(step=Resolve(run=run, status=_status(queue.snapshot, run, found, now), template=found.template))
+
+
+def _decide_resolved(snapshot: Snapshot, run: Run, now: datetime) -> RequestPlan:
+    plan = decide_runs(snapshot, now=now)
+    if isinstance(plan.step, Claim | CreateJob) and _is_to_be_owned(snapshot.schedule, run.record):
+        return RequestPlan(step=Own(run=run, schedule=snapshot.schedule))
+    step = plan.step if isinstance(plan.step, Claim | CreateJob | WriteOutcome | DeleteJob | FindJob) else None
+    return RequestPlan(step=step, next_wake_at=plan.next_wake_at)
+
+
+def _is_to_be_owned(schedule: Schedule | None, record: Record) -> TypeGuard[Schedule]:
+    """Tell whether a request has no owner yet and is to go with its schedule: settled before its Job is made (R20)."""
+    if schedule is None or schedule.spec is None or schedule.uid in record.owner_uids:
+        return False
+    return schedule.spec.deletion_policy is DeletionPolicy.DELETE
 
 
 def _is_anothers(queue: Queue, record: Record) -> bool:

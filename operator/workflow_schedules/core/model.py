@@ -99,6 +99,7 @@ class Record:
 
     Attributes:
         cancel_request: what its cancel annotation said when it was read; None without one.
+        owner_uids: of the objects that take it along when they are all deleted.
     """
 
     ref: ObjectRef
@@ -108,6 +109,7 @@ class Record:
     spec: ScheduleOccurrenceSpec
     status: ScheduleOccurrenceStatus
     cancel_request: str | None = None
+    owner_uids: frozenset[str] = frozenset()
 
     @property
     def number(self) -> int:
