@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from support.api_kinds import Json
+from support.api_requests import ApiRequest
 from support.api_store import api_time
 from support.disturbances import DISTURBANCES, Disturbance, Trap, is_write_or_delete
 from support.harness import World
@@ -87,6 +88,38 @@ def test_a_running_one() -> None:
         assert world.writes(since=idle) == []
 
     run(story)
+
+
+@pytest.mark.parametrize("is_asked_for", [True, False], ids=["a request's", "a scheduled run's"])
+def test_an_outcome_that_met_a_conflict_is_logged_once(*, is_asked_for: bool, caplog: pytest.LogCaptureFixture) -> None:
+    """R31: what is logged is what was written, not what was tried."""
+
+    async def story(world: World) -> None:
+        caplog.set_level("INFO")
+        if is_asked_for:
+            ask(world)
+        await asyncio.sleep(35)
+        name = "now" if is_asked_for else world.record(2)["metadata"]["name"]
+        world.server.faults.append(_edit_before_outcome(world, name))
+        cancel(world, name)
+        await asyncio.sleep(5)
+        assert outcome(world, name) == CANCELLED
+        logged = [vars(line)["outcome"] for line in caplog.records if line.message == "outcome"]
+        assert logged == ["Running", "Cancelled"]
+
+    run(story, start="09:58" if is_asked_for else "02:58")
+
+
+def _edit_before_outcome(world: World, name: str) -> Callable[[ApiRequest], None]:
+    """Annotate a record right before its final status arrives, so that this meets a conflict, once."""
+    seen: list[ApiRequest] = []
+
+    def edit(request: ApiRequest) -> None:
+        if not seen and request.path.endswith(f"/{name}/status") and "Cancelled" in str(request.body):
+            seen.append(request)
+            world.server.patch("scheduleoccurrences", "ns", name, {"metadata": {"annotations": {"a": "b"}}})
+
+    return edit
 
 
 def test_one_that_waits_for_its_turn() -> None:

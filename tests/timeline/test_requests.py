@@ -257,6 +257,29 @@ def test_the_budget_of_the_schedule_is_that_of_its_requests() -> None:
     run(story)
 
 
+def test_without_a_ready_pod_in_time_it_ends_and_its_job_goes() -> None:
+    """R27, `startTimeoutSeconds`: as the schedule had it when that was resolved, for a backfill too (R10)."""
+
+    async def story(world: World) -> None:
+        world.jobs.course = lambda _job: Course(is_ready=False)
+        world.apply(a_schedule(**DAILY, startTimeoutSeconds=60))
+        await asyncio.sleep(100)  # the settling after a takeover is over
+        ask(world, "one")
+        ask(world, "past", time="2026-02-01T03:00")
+        await asyncio.sleep(2)
+        world.apply(a_schedule(**DAILY))
+        ask(world, "unlimited")
+        await asyncio.sleep(50)
+        assert [outcome(world, name)[0] for name in ("one", "past", "unlimited")] == [None] * 3
+        assert sorted(world.job_names()) == ["one", "past", "unlimited"]
+        await asyncio.sleep(20)
+        assert [outcome(world, name) for name in ("one", "past")] == [("Failed", "StartTimeout")] * 2
+        assert found(world, "one")["startTimeoutSeconds"] == 60
+        assert (world.job_names(), outcome(world, "unlimited")[0]) == (["unlimited"], None)
+
+    run(story)
+
+
 @pytest.mark.parametrize(
     ("spec", "want"),
     [({}, ["c", "a", "b"]), ({"concurrencyPolicy": "Allow", "maxActiveRuns": 2}, ["c", "a", "b"])],

@@ -213,6 +213,7 @@ RECORD_STATUS: dict[str, Any] = {
     "inputJSON": "{}",
     "lease": "ns/l",
     "activeDeadlineSeconds": 60,
+    "startTimeoutSeconds": 120,
 }
 
 SCHEDULE_STATUS: dict[str, Any] = {

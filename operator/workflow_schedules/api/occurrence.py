@@ -169,3 +169,6 @@ class ScheduleOccurrenceStatus(Model):
     active_deadline_seconds: Annotated[
         int | None, Wire("Requests only: budget of the run, as the schedule had it.", minimum=1)
     ] = None
+    start_timeout_seconds: Annotated[
+        int | None, Wire("Requests only: startTimeoutSeconds of the run, as the schedule had it.", minimum=1)
+    ] = None

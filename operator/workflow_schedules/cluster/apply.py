@@ -51,10 +51,11 @@ from workflow_schedules.core.model import (
 from workflow_schedules.core.runs import REQUEST_LIFE
 
 if TYPE_CHECKING:
+    from workflow_schedules.api.occurrence import ScheduleOccurrenceStatus
     from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
     from workflow_schedules.cluster.memory import RunMemory
-    from workflow_schedules.core.model import Definition, Run, RunStep, Schedule, Snapshot, Step
+    from workflow_schedules.core.model import Definition, Record, Run, RunStep, Schedule, Snapshot, Step
 
 log = logging.getLogger(__name__)
 
@@ -285,14 +286,25 @@ async def _claim(cluster: Cluster, run: Run, snapshot: Snapshot) -> None:
 async def _write_outcome(cluster: Cluster, step: WriteOutcome, snapshot: Snapshot) -> None:
     if step.confirm_absence and await read_job(cluster, step.run.record.ref):
         return
-    await _patch_run(cluster, step.run, snapshot, {"message": None, **step.status.wire()})
+    record = await _patch_run(cluster, step.run, snapshot, {"message": None, **step.status.wire()})
+    log_outcome(record, step.status)
+
+
+def log_outcome(stored: Record | None, tried: ScheduleOccurrenceStatus) -> None:
+    """Log an outcome if the record has it from this write: where somebody was faster, it is decided anew."""
+    if stored is None or _mark(stored.status) != _mark(tried):
+        return
     log.info(
-        "outcome",
-        extra={"record": str(step.run.record.ref), "outcome": str(step.status.outcome), "reason": step.status.reason},
+        "outcome", extra={"record": str(stored.ref), "outcome": str(stored.status.outcome), "reason": tried.reason}
     )
 
 
-async def _patch_run(cluster: Cluster, run: Run, snapshot: Snapshot, status: dict[str, Any]) -> None:
+def _mark(status: ScheduleOccurrenceStatus) -> tuple[object, ...]:
+    return status.outcome, status.reason, status.completion_time, status.fencing_epoch, status.writer
+
+
+async def _patch_run(cluster: Cluster, run: Run, snapshot: Snapshot, status: dict[str, Any]) -> Record | None:
+    """Patch the status of a run, and return it as it is stored then; None if that can't be read."""
     memory = cluster.cache.log(snapshot.uid)
     try:
         known = memory.runs.get(run.record.number)
@@ -302,9 +314,12 @@ async def _patch_run(cluster: Cluster, run: Run, snapshot: Snapshot, status: dic
     except NotFoundError:
         memory.block(run.record.ref.name, f"record {run.record.ref.name} is gone although its run was unfinished")
         memory.runs.pop(run.record.number, None)  # there is nothing left to write to
+        return None
     except wire.NotARecordError as error:
         memory.block(run.record.ref.name, str(error))
         memory.runs.pop(run.record.number, None)
+        return None
+    return record
 
 
 async def patch_status(cluster: Cluster, run: Run, known: RunMemory | None, status: dict[str, Any]) -> dict[str, Any]:

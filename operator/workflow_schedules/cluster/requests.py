@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from workflow_schedules.cluster import wire
-from workflow_schedules.cluster.apply import owner_reference, patch_status
+from workflow_schedules.cluster.apply import log_outcome, owner_reference, patch_status
 from workflow_schedules.cluster.backoff import BACKOFF_FIRST_SECONDS, pause_seconds
 from workflow_schedules.cluster.errors import ClusterError, NotFoundError
 from workflow_schedules.cluster.removal import delete_job, find_job
@@ -22,10 +22,11 @@ from workflow_schedules.core.model import Claim, CreateJob, DeleteJob, FindJob, 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from workflow_schedules.api.occurrence import ScheduleOccurrenceStatus
     from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
     from workflow_schedules.cluster.memory import RunMemory
-    from workflow_schedules.core.model import Run
+    from workflow_schedules.core.model import Record, Run
 
 log = logging.getLogger(__name__)
 
@@ -79,7 +80,7 @@ async def _carry_out(cluster: Cluster, step: RequestStep, queue: Queue, memory: 
 async def _refuse(cluster: Cluster, step: Refuse, queue: Queue, fence: Fence) -> None:
     if await _is_judged_by_the_latest(cluster, queue, step.run):
         fence.check()
-        await _write(cluster, step.run, step.status.wire())
+        await _write(cluster, step.run, step.status)
 
 
 async def _end_job(cluster: Cluster, step: DeleteJob | FindJob, memory: RunMemory) -> None:
@@ -89,24 +90,24 @@ async def _end_job(cluster: Cluster, step: DeleteJob | FindJob, memory: RunMemor
 
 async def _write_outcome(cluster: Cluster, step: WriteOutcome) -> None:
     if not (step.confirm_absence and await read_job(cluster, step.run.record.ref)):
-        await _write(cluster, step.run, step.status.wire())
+        await _write(cluster, step.run, step.status)
 
 
-async def _write(cluster: Cluster, run: Run, status: dict[str, Any]) -> None:
-    await _patch(cluster, run, status)
-    log.info(
-        "outcome",
-        extra={"record": str(run.record.ref), "outcome": status.get("outcome"), "reason": status.get("reason")},
-    )
+async def _write(cluster: Cluster, run: Run, status: ScheduleOccurrenceStatus) -> None:
+    log_outcome(await _patch(cluster, run, status.wire()), status)
 
 
-async def _patch(cluster: Cluster, run: Run, status: dict[str, Any]) -> None:
+async def _patch(cluster: Cluster, run: Run, status: dict[str, Any]) -> Record | None:
+    """Patch the status of a request, and return it as it is stored then; None if there is none."""
     ref = run.record.ref
     memory = cluster.cache.requests.memory(ref)
     try:
-        cluster.cache.put_request(wire.record_of(await patch_status(cluster, run, memory, status)))
+        record = wire.record_of(await patch_status(cluster, run, memory, status))
+        cluster.cache.put_request(record)
     except (NotFoundError, wire.NotARecordError):
         cluster.cache.remove_request(ref)  # whoever deletes it ends it: the collector takes its Job
+        return None
+    return record
 
 
 async def _own(cluster: Cluster, step: Own, memory: RunMemory, fence: Fence) -> None:

@@ -276,6 +276,7 @@ def _instant(run: Run, accepted: Accepted, now: datetime) -> _Refused | None:
 
 
 def _status(snapshot: Snapshot, run: Run, found: _Resolved, now: datetime) -> ScheduleOccurrenceStatus:
+    spec = found.schedule.spec
     others: Iterator[Condition] = (each for each in run.record.status.conditions if each.type != requests.RESOLVED)
     resolved = Condition(
         type=requests.RESOLVED,
@@ -289,7 +290,8 @@ def _status(snapshot: Snapshot, run: Run, found: _Resolved, now: datetime) -> Sc
         revision=revision_now(snapshot, found.schedule),
         template_hash=found.template.hash,
         input_json=found.input_json,
-        active_deadline_seconds=found.schedule.spec.active_deadline_seconds if found.schedule.spec else None,
+        active_deadline_seconds=spec.active_deadline_seconds if spec else None,
+        start_timeout_seconds=spec.start_timeout_seconds if spec else None,
         conditions=(*others, resolved),
         lease=snapshot.writer.lease,
         fencing_epoch=snapshot.writer.epoch,

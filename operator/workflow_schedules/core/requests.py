@@ -44,6 +44,7 @@ def resolved_spec(spec: ScheduleOccurrenceSpec, status: ScheduleOccurrenceStatus
             "template_hash": status.template_hash,
             "input_json": status.input_json,
             "active_deadline_seconds": status.active_deadline_seconds,
+            "start_timeout_seconds": status.start_timeout_seconds,
             "fencing_epoch": status.fencing_epoch,
             "writer": status.writer,
             "lease": status.lease,
