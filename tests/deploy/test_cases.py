@@ -33,9 +33,3 @@ def test_cases_are_cited_by_three_digits() -> None:
     """So that a search for one finds it."""
     odd = {found for text in TEXTS.values() for found in CASE.findall(text) if not re.fullmatch(r"K-\d{3}", found)}
     assert odd == set()
-
-
-def test_nothing_outside_the_repository_is_read() -> None:
-    """Cases are retold here, so that a clone is whole."""
-    outside = re.compile(r"\bshared/|/work/|cases\.md|calendar_cases")
-    assert [str(path) for path, text in TEXTS.items() if outside.search(text)] == []
