@@ -1,4 +1,4 @@
-"""Every rule of the contract is cited by a test, and no test reads what lies outside the repository."""
+"""Every rule of the contract is cited by a test."""
 
 from __future__ import annotations
 
