@@ -40,7 +40,7 @@ def shell_image() -> str:
 
 def bases() -> dict[str, str]:
     """Build arguments for operator/Dockerfile: a small base without a shell, and a builder that holds the wheels."""
-    base = file_system("python", ["python3", "python3-minimal"])
+    base = file_system("python", ["libstdc++6", "python3", "python3-minimal"])
     return {"BASE": _loaded("python", base, "ENV PATH=/usr/bin"), "BUILDER": _loaded("builder", _builder())}
 
 
