@@ -5,7 +5,6 @@ From a Baseline on nothing older can be admitted by anyone. What is due after it
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from workflow_schedules.api.schedule import State
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from workflow_schedules.api.schedule import WorkflowScheduleStatus
     from workflow_schedules.core.model import Definition, Record, Schedule, Snapshot, Step
 
-_ONE_SECOND = timedelta(seconds=1)
 _ON_RECORD = {State.ACTIVE, State.PAUSED}  # what admits, now or by itself later: its changes stand in the log
 _INTO = {State.DISABLED: "Disabled", State.HELD: "Held", State.PAUSED: "Paused", State.BLOCKED: "Edited"}
 _RESUMED = "Resumed"
