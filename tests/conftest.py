@@ -1,0 +1,30 @@
+"""Which tests may run beside each other when `hack/test` runs everything in several processes.
+
+Each tier that has a cluster of its own stays in one process and begins first, since it mostly waits; the others go file by
+file to whoever is free.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+CLUSTERS = {"kind": ("deploy/test_kind.py", "e2e/"), "control plane": ("integration/",)}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("dist", "no") == "no":
+        return
+    for item in items:
+        if not any(item.iter_markers("xdist_group")):
+            item.add_marker(pytest.mark.xdist_group(_group(item)))
+    first = list(CLUSTERS)
+    items.sort(key=lambda item: first.index(_group(item)) if _group(item) in CLUSTERS else len(first))
+
+
+def _group(item: pytest.Item) -> str:
+    path = item.path.relative_to(TESTS).as_posix()
+    return next((name for name, places in CLUSTERS.items() if path.startswith(places)), path)
