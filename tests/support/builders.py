@@ -27,6 +27,7 @@ from workflow_schedules.core.model import (
     JobPhase,
     ObjectRef,
     Record,
+    RecordRefusal,
     Run,
     Schedule,
     Snapshot,
@@ -224,6 +225,7 @@ def a_snapshot(
     writer: Writer = WRITER,
     last_good_manual_at: datetime | None = None,
     template_refusal: str | None = None,
+    record_refusal: RecordRefusal | None = None,
 ) -> Snapshot:
     """Build a snapshot; without a head the log has the Baseline of the schedule's creation."""
     schedule = a_schedule() if schedule is _UNSET else schedule
@@ -240,4 +242,5 @@ def a_snapshot(
         since_acquired=since_acquired,
         last_good_manual_at=last_good_manual_at,
         template_refusal=template_refusal,
+        record_refusal=record_refusal,
     )

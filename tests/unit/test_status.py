@@ -23,8 +23,9 @@ from support.builders import (
 from workflow_schedules.api.common import ConditionStatus
 from workflow_schedules.api.occurrence import Outcome, ScheduleOccurrenceStatus, Totals
 from workflow_schedules.api.schedule import Counts, OccurrenceOutcome, RecentOccurrence, State, WorkflowScheduleStatus
+from workflow_schedules.core.decide import decide
 from workflow_schedules.core.identity import pin
-from workflow_schedules.core.model import Snapshot
+from workflow_schedules.core.model import Append, RecordRefusal, RefusedBy, Schedule, Snapshot
 from workflow_schedules.core.status import project
 
 NOW = at("10:15")
@@ -96,6 +97,10 @@ def held(**fields: object) -> dict[str, object]:
     return {"head": a_record(schedule=CHILD), **fields}
 
 
+def refused(by: RefusedBy, schedule: Schedule = a_schedule(), **fields: object) -> Snapshot:  # noqa: B008 - frozen
+    return a_snapshot(schedule, record_refusal=RecordRefusal(by=by, words="the server says no"), **fields)
+
+
 CASES = [
     Case("R18 disabled", a_snapshot(a_schedule(enabled=False)), State.DISABLED, {"Ready": "True Disabled"}),
     Case("R4 without its definition", a_snapshot(CHILD), State.HELD,
@@ -127,6 +132,16 @@ CASES = [
         skipped=1))), State.COMPLETE, {"Ready": "True Complete", "Complete": "True OneShotMissed"}),
     Case("R35 its Job can't be made", a_snapshot(runs=(a_run(last_error="quota exceeded"),)), State.ACTIVE,
          {"RunsHealthy": "False JobNotCreated"}),
+    Case("K-102 the next record can't be made: the namespace ends", refused(RefusedBy.NAMESPACE_END), State.ACTIVE,
+         {"RunsHealthy": "False RecordNotCreated"}),
+    Case("K-035 the next record can't be made: a quota", refused(RefusedBy.QUOTA), State.ACTIVE,
+         {"RunsHealthy": "False RecordNotCreated"}),
+    Case("K-106 the next record can't be made: a webhook", refused(RefusedBy.OTHER), State.ACTIVE,
+         {"RunsHealthy": "False RecordNotCreated"}),
+    Case("that comes before what is wrong with a run", refused(RefusedBy.QUOTA, runs=(a_run(last_error="no"),)), State.ACTIVE,
+         {"RunsHealthy": "False RecordNotCreated"}),
+    Case("R31 a blocked schedule, of which nothing more can be recorded", refused(RefusedBy.QUOTA, contradiction="record 7"),
+         State.BLOCKED, {"Ready": "False Blocked", "Stalled": "True Blocked", "RunsHealthy": "False RecordNotCreated"}),
     Case("R35 its Job was made after all", a_snapshot(runs=(a_run(last_error="quota exceeded", job=a_job()),)), State.ACTIVE, {}),
 ]  # fmt: skip
 
@@ -155,6 +170,45 @@ def test_messages_name_what_to_do() -> None:
     assert found["K-056 it does not parse"]["Accepted"] == "spec.enabled: no"
     assert found["R31 blocked by its log"]["Stalled"] == "record 7 is gone"
     assert found["R35 its Job can't be made"]["RunsHealthy"].endswith("-000000002: quota exceeded")
+    for why, part in (
+        ("the namespace ends", "being deleted"),
+        ("a quota", "before that quota is raised"),
+        ("a webhook", "webhook or policy"),
+    ):
+        message = found[next(name for name in found if name.endswith(f"can't be made: {why}"))]["RunsHealthy"]
+        assert message.startswith("record 2 of this schedule can't be created: the server says no; nothing ")
+        assert part in message
+
+
+EARLIER, EARLIER_CHILD = projected(a_snapshot()), projected(a_snapshot(CHILD, definition=a_definition()))
+REFUSED_CHANGES = [
+    ("an edit", refused(RefusedBy.QUOTA, a_schedule(schedule="5 * * * *", generation=2, status=EARLIER), head=a_record())),
+    ("a switch", refused(RefusedBy.QUOTA, a_schedule(enabled=False, generation=2, status=EARLIER), head=a_record())),
+    ("a definition that is switched off", refused(
+        RefusedBy.QUOTA, a_schedule(status=EARLIER_CHILD, **of_definition()), head=a_record(schedule=CHILD),
+        definition=a_definition(is_enabled=False, generation=2))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "snapshot"), REFUSED_CHANGES)
+def test_a_change_whose_baseline_is_refused_does_not_show(name: str, snapshot: Snapshot) -> None:
+    """R11: not before it is on record, since a later leader would take it for that; only that it is not."""
+    assert snapshot.schedule is not None
+    stored, status = snapshot.schedule.status, projected(snapshot)
+    assert stored is not None
+    assert conditions(status) == conditions(stored) | {"RunsHealthy": "False RecordNotCreated"}, name
+    assert status.model_copy(update={"conditions": stored.conditions}) == stored
+
+
+def test_a_first_baseline_that_is_refused_leaves_the_schedule_unseen() -> None:
+    """R9, P4: the status that says so is no status yet: the log still begins at the schedule's creation."""
+    status = projected(refused(RefusedBy.QUOTA, head=None))
+    assert conditions(status) == {"RunsHealthy": "False RecordNotCreated"}
+    said = {"conditions": (), "fencing_epoch": None, "writer": None, "lease": None}
+    assert status.model_copy(update=said) == WorkflowScheduleStatus()
+    step = decide(a_snapshot(a_schedule(status=status), head=None), now=NOW).step
+    assert isinstance(step, Append)
+    assert (step.spec.reason, step.spec.consumed_through_time) == ("Created", CREATED)
 
 
 def test_candidates_show_while_it_admits() -> None:

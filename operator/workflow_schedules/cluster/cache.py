@@ -450,6 +450,7 @@ class Cache:
             blocked_by=log.blocked_by,
             waits_for=self.jobs.get(log.waits_for) if log.waits_for else None,
             before_edit=log.before_edit,
+            record_refusal=log.record_refusal,
         )
 
     def _template_refusal(self, schedule: Schedule, definition: Definition | None) -> str | None:

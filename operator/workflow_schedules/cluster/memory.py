@@ -14,7 +14,7 @@ from workflow_schedules.api.schedule import RecentOccurrence
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from workflow_schedules.core.model import ObjectRef, Record, Schedule
+    from workflow_schedules.core.model import ObjectRef, Record, RecordRefusal, Schedule
 
 _RECENT = 10
 
@@ -58,6 +58,7 @@ class ScheduleLog:
         write_given_up_at: monotonic second in which a write of this schedule was last left without an answer.
         before_edit: the schedule before the edits that have no Baseline yet.
         is_anothers: it is blocked since another installation writes it (R33).
+        record_refusal: how the API server last refused the next record; None since it took one, or none is wanted any more.
     """
 
     is_read: bool = False
@@ -74,6 +75,7 @@ class ScheduleLog:
     write_given_up_at: float | None = None
     before_edit: Schedule | None = None
     is_anothers: bool = False
+    record_refusal: RecordRefusal | None = None
 
     def note_edit(self, before: Schedule) -> None:
         """Note what an edit replaced: what was due by then is still to be told of (I3).
@@ -97,7 +99,7 @@ class ScheduleLog:
     def add(self, record: Record) -> None:
         """Take in the newest record."""
         self.head = record
-        self.append_given_up_at = None
+        self.append_given_up_at = self.record_refusal = None
         if self.before_edit is not None and self.before_edit.spec_hash != record.spec.spec_hash:
             self.before_edit = None
         if record.spec.decision is Decision.ADMITTED:

@@ -11,7 +11,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from workflow_schedules.cluster import wire
-from workflow_schedules.cluster.apply import log_outcome, owner_reference, patch_status
+from workflow_schedules.cluster.appending import owner_reference
+from workflow_schedules.cluster.apply import log_outcome, patch_status
 from workflow_schedules.cluster.backoff import BACKOFF_FIRST_SECONDS, pause_seconds
 from workflow_schedules.cluster.errors import ClusterError, NotFoundError
 from workflow_schedules.cluster.removal import delete_job, find_job

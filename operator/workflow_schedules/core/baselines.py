@@ -32,10 +32,16 @@ def first_watermark(snapshot: Snapshot, *, now: datetime) -> datetime:
     Source: contract R9, P4.
     """
     schedule = snapshot.schedule
-    if schedule is not None and schedule.generation == 1 and schedule.status is None:
+    if schedule is not None and schedule.generation == 1 and _is_unseen(schedule):
         return max(filter(None, (schedule.created_at, pause.first_seen_end(schedule, now=now))))
     stored = schedule.status.consumed_through_time if schedule and schedule.status else None
     return max(filter(None, (stored, now.replace(microsecond=0))))
+
+
+def _is_unseen(schedule: Schedule) -> bool:
+    """Tell whether the status was never written, but to say that the first record can't be created."""
+    status = schedule.status
+    return status is None or (status.observed_generation is None and status.log_head is None)
 
 
 def change_of_generation(snapshot: Snapshot, schedule: Schedule, state: State, now: datetime) -> Step | None:
@@ -48,7 +54,8 @@ def change_of_generation(snapshot: Snapshot, schedule: Schedule, state: State, n
         if state not in _ON_RECORD:
             return None
         start = first_watermark(snapshot, now=now)
-        reason = "Created" if schedule.status is None else _switch_reason(schedule.status.state, state)
+        was = schedule.status.state if schedule.status else None
+        reason = "Created" if _is_unseen(schedule) else _switch_reason(was, state)
         return Append(
             spec=log.baseline(
                 snapshot,

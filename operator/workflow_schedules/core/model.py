@@ -234,6 +234,26 @@ class Writer:
     lease: str
 
 
+class RefusedBy(StrEnum):
+    """What stands in the way of a new record, as far as the API server tells."""
+
+    NAMESPACE_END = "NamespaceEnd"
+    QUOTA = "Quota"
+    OTHER = "Other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordRefusal:
+    """The API server's refusal of the next record.
+
+    Attributes:
+        words: what the server said.
+    """
+
+    by: RefusedBy
+    words: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """Everything one decision is made on.
@@ -256,6 +276,7 @@ class Snapshot:
         blocked_by: name of the record that the contradiction is about; what `unblock` has to name.
         waits_for: the Job of what is to be set aside, which must end first; None when there is none.
         before_edit: the schedule before the edits that are not on record yet; None when this process didn't see it.
+        record_refusal: how the API server last refused the next record, since the last one that it took; None when it didn't.
     """
 
     uid: str
@@ -275,6 +296,7 @@ class Snapshot:
     blocked_by: str | None = None
     waits_for: Job | None = None
     before_edit: Schedule | None = None
+    record_refusal: RecordRefusal | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
