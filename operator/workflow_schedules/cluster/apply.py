@@ -118,9 +118,9 @@ async def reread_schedule(cluster: Cluster, schedule: Schedule) -> None:
     except NotFoundError:
         body = {"metadata": {"uid": ""}}
     if body["metadata"]["uid"] == schedule.uid:
-        cluster.cache.refresh_schedule(body)
+        cluster.cache.desired.refresh_schedule(body)
     else:
-        cluster.cache.remove_schedule(schedule.uid)
+        cluster.cache.desired.remove_schedule(schedule.uid)
 
 
 async def _carry_out(cluster: Cluster, step: Step, snapshot: Snapshot, fence: Fence) -> float:
@@ -170,9 +170,9 @@ async def _look_again(cluster: Cluster, snapshot: Snapshot) -> float:
 async def _reread_definition(cluster: Cluster, definition: Definition) -> None:
     ref = definition.ref
     try:
-        cluster.cache.refresh_definition(await cluster.client.get_definition(ref.namespace, ref.name))
+        cluster.cache.desired.refresh_definition(await cluster.client.get_definition(ref.namespace, ref.name))
     except NotFoundError:
-        cluster.cache.remove_definition(ref, definition.uid)
+        cluster.cache.desired.remove_definition(ref, definition.uid)
 
 
 async def _unblock(cluster: Cluster, step: Unblock, snapshot: Snapshot, fence: Fence) -> float:

@@ -133,3 +133,13 @@ class ScheduleLog:
 def is_final(record: Record) -> bool:
     """Tell whether a run's final outcome is on record."""
     return record.status.outcome is not None and record.status.outcome.is_final
+
+
+def may_still_arrive(given_up_at: float | None, answered_before: float) -> bool:
+    """Tell whether a write without an answer may still be carried out.
+
+    Args:
+        given_up_at: monotonic second in which it was given up; None when there is none.
+        answered_before: monotonic second; what was given up before it can't arrive any more (P2).
+    """
+    return given_up_at is not None and given_up_at >= answered_before

@@ -156,7 +156,7 @@ class HistorySweep:
                 records,
                 log_head=stored if schedule is not None else (head.number if head else None),
                 open_numbers=head.open if head else (),
-                with_jobs={job.ref for job in cache.jobs_of(uid)},
+                with_jobs={job.ref for job in cache.job_store.of_schedule(uid)},
             )
         )
         surplus = 0
@@ -171,7 +171,7 @@ class HistorySweep:
     def _whose(self, refused: KeptRecord) -> str:
         """Return whose history a refused request is in: that of the schedule it names, else by the key of its name."""
         ref = replace(refused.ref, name=refused.schedule_name)
-        return self._cluster.cache.uid_named(ref) or str(ref)
+        return self._cluster.cache.desired.uid_named(ref) or str(ref)
 
     def _judge_refused(self, key: str, records: list[KeptRecord], found: _Found, times: Times) -> None:
         due = prune_refused(records, retained=self._deleted_kept, times=times).now

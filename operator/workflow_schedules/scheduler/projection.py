@@ -120,7 +120,7 @@ class Projections:
         fence.check()
         try:
             answer = await self._cluster.client.patch_schedule_status(schedule.ref.namespace, schedule.ref.name, patch)
-            self._cluster.cache.refresh_schedule(answer)
+            self._cluster.cache.desired.refresh_schedule(answer)
         except (ConflictError, NotFoundError) as error:
             return await self._look_again(uid, schedule, error)
         except ClusterError as error:

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from workflow_schedules.cluster.apply import apply
+from workflow_schedules.cluster.snapshots import snapshot_of
 from workflow_schedules.core.decide import decide
 from workflow_schedules.core.log import open_runs
 from workflow_schedules.scheduler.projection import LONGEST_WAIT
@@ -79,7 +80,8 @@ async def _say_refused(
 
 def observe(uid: str, *, cluster: Cluster, fence: Fence) -> Snapshot:
     """Return everything known of a schedule at this moment."""
-    return cluster.cache.snapshot(
+    return snapshot_of(
+        cluster.cache,
         uid,
         writer=fence.writer,
         since_acquired=timedelta(seconds=cluster.monotonic() - fence.acquired_at),

@@ -153,7 +153,7 @@ def _suspect(cluster: Cluster, body: wire.Json, why: str) -> None:
     name = str(body["metadata"]["name"])
     reference = (body.get("spec") or {}).get("scheduleRef")
     uid = reference.get("uid") if isinstance(reference, dict) else None
-    for known in (uid, *cluster.cache.uids_in(wire.ref_of(body).namespace)):
+    for known in (uid, *cluster.cache.desired.uids_in(wire.ref_of(body).namespace)):
         if isinstance(known, str) and names.is_record_name_of(name, known):
             cluster.cache.log(known).suspect = (name, why)
             return
