@@ -56,9 +56,9 @@ def project(
 
     Source: contract section 2 (`status`), R29; performance (late and merged).
     """
-    verdict = accept(schedule, snapshot.definition)
-    if snapshot.record_refusal is not None and _is_change_refused(snapshot, schedule, verdict, now):
+    if snapshot.record_refusal is not None and is_change_unrecorded(snapshot, schedule, now=now):
         return _still(snapshot, schedule, now)
+    verdict = accept(schedule, snapshot.definition)
     state = state_of(snapshot, verdict, now=now)
     totals = log.totals_now(snapshot.head, snapshot.runs)
     active = [run.record.ref.name for run in log.open_runs(snapshot.runs)]
@@ -103,10 +103,12 @@ def project(
     return status
 
 
-def _is_change_refused(snapshot: Snapshot, schedule: Schedule, verdict: Accepted | Refusal, now: datetime) -> bool:
-    """Tell whether what waits for its record is the Baseline of a change, before which nothing of it may show (R11)."""
-    state = admission_state(snapshot, verdict, now=now)
-    return snapshot.contradiction is None and change_of_generation(snapshot, schedule, state, now) is not None
+def is_change_unrecorded(snapshot: Snapshot, schedule: Schedule, *, now: datetime) -> bool:
+    """Tell whether a change still waits for its Baseline, before which nothing of it may show (R11)."""
+    if snapshot.contradiction is not None:
+        return False
+    state = admission_state(snapshot, accept(schedule, snapshot.definition), now=now)
+    return change_of_generation(snapshot, schedule, state, now) is not None
 
 
 def _still(snapshot: Snapshot, schedule: Schedule, now: datetime) -> WorkflowScheduleStatus:

@@ -24,7 +24,7 @@ from workflow_schedules.cluster.errors import (
 )
 from workflow_schedules.core.log import open_runs
 from workflow_schedules.core.outcome import RUNNING_AFTER
-from workflow_schedules.core.status import project
+from workflow_schedules.core.status import is_change_unrecorded, project
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,10 +97,18 @@ class Projections:
         async def flush_one(uid: str) -> None:
             async with slots:
                 snapshot = observe(uid)
-                if snapshot.schedule is not None and snapshot.is_log_read:
+                if (
+                    snapshot.schedule is not None
+                    and snapshot.is_log_read
+                    and self._may_show(snapshot, snapshot.schedule)
+                ):
                     await self._write(uid, snapshot, snapshot.schedule, fence)
 
         await asyncio.gather(*(flush_one(uid) for uid in list(self._due)))
+
+    def _may_show(self, snapshot: Snapshot, schedule: Schedule) -> bool:
+        """Tell whether the schedule as it is now is on record: an edit may have come in while the last writes were awaited."""
+        return not is_change_unrecorded(snapshot, schedule, now=self._cluster.now())
 
     async def _write(self, uid: str, snapshot: Snapshot, schedule: Schedule, fence: Fence) -> datetime | None:
         del self._due[uid]
