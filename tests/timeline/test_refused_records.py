@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import partial
 
 import pytest
 
-from support.api_kinds import Json
+from support.api_kinds import Json, RefusedError
+from support.api_requests import Admission
 from support.harness import World
 from support.objects import a_schedule
-from support.story import At, Crash, Step, admitted, completed, play, skipped_misfire
+from support.story import At, Crash, Jump, Outage, Step, admitted, completed, play, skipped_misfire
 
 FIVE = {"schedule": "*/5 * * * *"}
 QUOTA = 'scheduleoccurrences.workflow-schedules.dev "x" is forbidden: exceeded quota: records, used: 9, limited: 9'
@@ -22,10 +24,10 @@ class Refusal:
 
     def __init__(self, code: int, reason: str, message: str) -> None:
         self._how = (code, reason, message)
-        self._since = 0
+        self.since = 0
 
     def begin(self, world: World) -> None:
-        self._since = len(world.server.log)
+        self.since = len(world.server.log)
         self._lift = world.refuse(*self._how, plural="scheduleoccurrences")
 
     def end(self, _world: World) -> None:
@@ -33,8 +35,8 @@ class Refusal:
 
     def cost(self, world: World, *, attempts: int, statuses: int) -> None:
         """Compare what was asked for the schedule `s` since it began: at most so many records, exactly so many statuses."""
-        assert 1 <= len(answers(world, "POST", "/scheduleoccurrences", since=self._since)) <= attempts
-        assert answers(world, "PATCH", "/workflowschedules/s/status", since=self._since) == [200] * statuses
+        assert 1 <= len(answers(world, "POST", "/scheduleoccurrences", since=self.since)) <= attempts
+        assert answers(world, "PATCH", "/workflowschedules/s/status", since=self.since) == [200] * statuses
 
 
 def a_quota() -> Refusal:
@@ -69,6 +71,7 @@ def checks(*every: object) -> object:
 
 
 short, long, once, edited, born = a_quota(), a_quota(), a_quota(), a_quota(), a_quota()
+back, waiting = a_quota(), a_quota()
 webhook, unreachable, inherited = Refusal(400, "", WEBHOOK), Refusal(500, "InternalError", UNREACHABLE), a_quota()
 
 STORIES: dict[str, tuple[list[Step], Json]] = {
@@ -130,6 +133,29 @@ STORIES: dict[str, tuple[list[Step], Json]] = {
         ],
         FIVE,
     ),
+    "nothing is refused where nothing is to be recorded any more: the clock is set back": (
+        [
+            At("09:59", do=back.begin),
+            At("10:00:05", check=partial(says_refused, words=QUOTA)),
+            Jump("10:00:10", by=timedelta(minutes=-2)),
+            At("09:59", do=lambda world: world.edit("s", successfulJobsHistoryLimit=5), want=[], check=says_healthy),
+            At("09:59:30", do=back.end),
+            At("10:00:10", want=[admitted("10:00")], ends=[completed("10:00")], check=says_healthy),
+        ],
+        FIVE,
+    ),
+    "I3: what waited stays in sight while it can't be admitted": (
+        [
+            At("10:00:05", want=[admitted("10:00")], ends=[]),
+            At("10:06:30", want=[], status={"candidates": ["2026-03-02T10:05:00Z"]}, do=waiting.begin),
+            Outage("10:07", "10:08", do=lambda world: world.jobs.finish("ns", world.job_names()[0])),
+            At("10:08:30", want=[], ends=[completed("10:00")], status={"candidates": ["2026-03-02T10:05:00Z"], "activeCount": 0},
+               check=partial(says_refused, words=QUOTA)),
+            At("10:08:40", do=waiting.end),
+            At("10:09:50", want=[admitted("10:05")], status={"candidates": []}, check=says_healthy),
+        ],
+        {**FIVE, "misfirePolicy": "Latest", "startingDeadlineSeconds": 900},
+    ),
     "R11: an edit whose Baseline is refused shows only when that is on record": (
         [
             At("10:01", want=[admitted("10:00")], baselines=["Created"]),
@@ -166,7 +192,7 @@ def says_unseen(status: Json) -> None:
 @pytest.mark.parametrize("name", STORIES)
 def test_refused_records(name: str) -> None:
     steps, spec = STORIES[name]
-    play(steps, a_schedule(**spec), start="09:58")
+    play(steps, a_schedule(**spec), start="09:58", run_seconds=None if "in sight" in name else 2.0)
 
 
 @pytest.mark.parametrize("is_status_refused", [False, True])
@@ -198,6 +224,32 @@ def test_in_a_namespace_that_ends_one_attempt_is_made_and_the_status_says_so(is_
         ],
         a_schedule(**FIVE),
         a_schedule("other", namespace="elsewhere", **FIVE),
+        start="09:58",
+        is_settled=False,
+    )
+
+
+def test_where_the_status_is_refused_too_edits_bring_no_more_requests_for_it_than_its_back_off_allows() -> None:
+    def refuse_status(admission: Admission) -> RefusedError | None:
+        is_status = admission.kind.plural == "workflowschedules" and admission.subresource == "status"
+        return RefusedError(403, "Forbidden", "no") if is_status else None
+
+    def edit_often(world: World) -> None:
+        quota.begin(world)
+        world.server.admission.append(refuse_status)
+
+    quota = a_quota()
+    edits = [
+        At(f"10:00:{second}", do=lambda world, n=second: world.edit("s", description=str(n)), settle_seconds=0)  # type: ignore[misc]
+        for second in range(20, 50)
+    ]
+
+    def few(world: World) -> None:
+        assert len(answers(world, "PATCH", "/workflowschedules/s/status", since=quota.since)) <= 8
+
+    play(
+        [At("09:59", do=edit_often), At("10:00", want=[]), *edits, At("10:00:50", check=few)],
+        a_schedule(**FIVE),
         start="09:58",
         is_settled=False,
     )

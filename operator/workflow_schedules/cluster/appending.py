@@ -96,11 +96,11 @@ def _refusal_noted(memory: ScheduleLog) -> Iterator[None]:
     try:
         yield
     except ClusterError as error:
-        memory.record_refusal = _refusal(error) or memory.record_refusal
+        memory.record_refusal = refusal_of(error) or memory.record_refusal
         raise
 
 
-def _refusal(error: ClusterError) -> RecordRefusal | None:
+def refusal_of(error: ClusterError) -> RecordRefusal | None:
     """Return what people should know of a failure; None where it is no word about the record, or passes by itself."""
     match error:
         case ForbiddenError(is_fence=True) | ThrottledError() | UnauthorizedError() | AlreadyExistsError():

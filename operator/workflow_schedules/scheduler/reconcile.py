@@ -60,7 +60,8 @@ async def _rest(
         return await projections.keep(uid, snapshot, fence=fence)
     memory = cluster.cache.log(uid)
     memory.held, memory.record_refusal = plan.candidates, None  # nothing is to be recorded now, so nothing is refused
-    snapshot = replace(snapshot, record_refusal=None)
+    if snapshot.record_refusal is not None:
+        snapshot = replace(snapshot, record_refusal=None)
     status_at = await projections.keep(uid, snapshot, fence=fence)
     return min(filter(None, (plan.next_wake_at, status_at)), default=None)
 
