@@ -59,9 +59,9 @@ async def _rest(
         cluster.cache.forget_log(uid)
         return await projections.keep(uid, snapshot, fence=fence)
     memory = cluster.cache.log(uid)
-    memory.held, memory.record_refusal = plan.candidates, None  # nothing is to be recorded now, so nothing is refused
-    if snapshot.record_refusal is not None:
-        snapshot = replace(snapshot, record_refusal=None)
+    memory.held = plan.candidates
+    if snapshot.record_refusal is not None:  # nothing is to be recorded now, so nothing is refused
+        memory.record_refusal, snapshot = None, replace(snapshot, record_refusal=None)
     status_at = await projections.keep(uid, snapshot, fence=fence)
     return min(filter(None, (plan.next_wake_at, status_at)), default=None)
 
