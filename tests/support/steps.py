@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workflow_schedules.api.occurrence import Decision, ScheduleOccurrenceSpec
-from workflow_schedules.core.model import Append, Step
+from workflow_schedules.core.plan import Append, Step
 
 
 def in_words(step: Step | None) -> str:

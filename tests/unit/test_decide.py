@@ -24,7 +24,8 @@ from workflow_schedules.api.occurrence import Outcome
 from workflow_schedules.api.schedule import ConcurrencyPolicy, MisfirePolicy, State
 from workflow_schedules.core.acceptance import accept
 from workflow_schedules.core.decide import decide, state_of
-from workflow_schedules.core.model import Append, JobPhase, Requested, Schedule, Snapshot
+from workflow_schedules.core.model import JobPhase, Requested, Schedule, Snapshot
+from workflow_schedules.core.plan import Append
 
 FORBID, ALLOW = ConcurrencyPolicy.FORBID, ConcurrencyPolicy.ALLOW
 LATEST = MisfirePolicy.LATEST

@@ -23,7 +23,8 @@ from support.builders import (
 from workflow_schedules.api.occurrence import Decision, Totals
 from workflow_schedules.api.schedule import MisfirePolicy, Pause, State, WorkflowRef
 from workflow_schedules.core.decide import decide
-from workflow_schedules.core.model import Append, JobPhase, Schedule, Snapshot
+from workflow_schedules.core.model import JobPhase, Schedule, Snapshot
+from workflow_schedules.core.plan import Append
 
 TIMES = st.integers(0, 4 * 3600 * 1000).map(lambda ms: at("08:00") + timedelta(milliseconds=ms))
 SCHEDULES = st.builds(

@@ -28,7 +28,8 @@ from workflow_schedules.core.ending import (
     start_timeout_at,
     unhealthy_at,
 )
-from workflow_schedules.core.model import Job, JobPhase, Plan, Run, Schedule, WriteOutcome
+from workflow_schedules.core.model import Job, JobPhase, Run, Schedule
+from workflow_schedules.core.plan import Plan, WriteOutcome
 from workflow_schedules.core.runs import SETTLE, decide_runs, waited_for
 
 SUSPENDED, WAITING, ACTIVE, COMPLETED = JobPhase.SUSPENDED, JobPhase.WAITING, JobPhase.ACTIVE, JobPhase.COMPLETED

@@ -26,7 +26,8 @@ from workflow_schedules.api.occurrence import Outcome, ScheduleOccurrenceStatus,
 from workflow_schedules.api.schedule import MisfirePolicy, Pause, State
 from workflow_schedules.core import log, pause
 from workflow_schedules.core.decide import decide
-from workflow_schedules.core.model import Append, Record, Run, Schedule, Snapshot
+from workflow_schedules.core.model import Record, Run, Schedule, Snapshot
+from workflow_schedules.core.plan import Append
 
 
 def paused(until: str | None = None, *, generation: int = 2, **fields: object) -> Schedule:

@@ -20,7 +20,8 @@ from workflow_schedules.api.names import record_name
 from workflow_schedules.api.occurrence import Decision, Totals
 from workflow_schedules.api.schedule import InputBinding, OccurrenceField, State
 from workflow_schedules.core.decide import decide
-from workflow_schedules.core.model import Append, Snapshot
+from workflow_schedules.core.model import Snapshot
+from workflow_schedules.core.plan import Append
 
 LAST = Totals(completed=1, last_successful_time=at("09:00:07"))
 EVERY = tuple(InputBinding(name=field.value, occurrence_field=field) for field in OccurrenceField)

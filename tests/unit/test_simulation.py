@@ -18,7 +18,8 @@ from workflow_schedules.core import decide as rules
 from workflow_schedules.core import simulation
 from workflow_schedules.core.ledger import Ledger
 from workflow_schedules.core.misfire import Verdict
-from workflow_schedules.core.model import Plan, Snapshot
+from workflow_schedules.core.model import Snapshot
+from workflow_schedules.core.plan import Plan
 from workflow_schedules.core.repetition import is_plain
 from workflow_schedules.core.simulation import Change, Ending, Outage, Scene, simulate
 

@@ -25,7 +25,8 @@ from workflow_schedules.api.occurrence import Outcome, ScheduleOccurrenceStatus,
 from workflow_schedules.api.schedule import Counts, OccurrenceOutcome, RecentOccurrence, State, WorkflowScheduleStatus
 from workflow_schedules.core.decide import decide
 from workflow_schedules.core.identity import pin
-from workflow_schedules.core.model import Append, RecordRefusal, RefusedBy, Schedule, Snapshot
+from workflow_schedules.core.model import RecordRefusal, RefusedBy, Schedule, Snapshot
+from workflow_schedules.core.plan import Append
 from workflow_schedules.core.status import project
 
 NOW = at("10:15")

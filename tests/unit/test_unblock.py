@@ -23,7 +23,8 @@ from support.builders import (
 from workflow_schedules.api.occurrence import Decision, Outcome, ScheduleOccurrenceStatus, Totals
 from workflow_schedules.api.schedule import Counts, Pause, State
 from workflow_schedules.core.decide import decide
-from workflow_schedules.core.model import Job, JobPhase, ObjectRef, Record, Schedule, Snapshot, Unblock
+from workflow_schedules.core.model import Job, JobPhase, ObjectRef, Record, Schedule, Snapshot
+from workflow_schedules.core.plan import Unblock
 from workflow_schedules.core.runs import SETTLE
 from workflow_schedules.core.unblock import Listed, SetAside, blocked_message, first_problem, in_force, set_aside
 

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
     from workflow_schedules.cluster.memory import ScheduleLog
-    from workflow_schedules.core.model import Append, Schedule, Snapshot
+    from workflow_schedules.core.model import Schedule, Snapshot
+    from workflow_schedules.core.plan import Append
 
 log = logging.getLogger(__name__)
 

@@ -31,7 +31,7 @@ from workflow_schedules.cluster.removal import delete_job, find_job, read_pods
 from workflow_schedules.cluster.runs import create_job, read_job
 from workflow_schedules.cluster.unblock import begin_anew, prepare
 from workflow_schedules.core.events import Happening
-from workflow_schedules.core.model import (
+from workflow_schedules.core.plan import (
     Append,
     Claim,
     CreateJob,
@@ -50,7 +50,8 @@ if TYPE_CHECKING:
     from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
     from workflow_schedules.cluster.memory import RunMemory
-    from workflow_schedules.core.model import Definition, Record, Run, RunStep, Schedule, Snapshot, Step
+    from workflow_schedules.core.model import Definition, Record, Run, Schedule, Snapshot
+    from workflow_schedules.core.plan import RunStep, Step
 
 log = logging.getLogger(__name__)
 

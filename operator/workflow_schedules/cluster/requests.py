@@ -18,7 +18,7 @@ from workflow_schedules.cluster.errors import ClusterError, NotFoundError
 from workflow_schedules.cluster.removal import delete_job, find_job
 from workflow_schedules.cluster.runs import create_job, note_failure, read_job
 from workflow_schedules.core.decide_requests import Own, Queue, Refuse, RequestStep, Resolve
-from workflow_schedules.core.model import Claim, CreateJob, DeleteJob, FindJob, WriteOutcome
+from workflow_schedules.core.plan import Claim, CreateJob, DeleteJob, FindJob, WriteOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -11,14 +11,15 @@ from workflow_schedules.api.schedule import State
 from workflow_schedules.core import completion, log, pause
 from workflow_schedules.core.acceptance import Refusal, accept
 from workflow_schedules.core.misfire import Verdict, undecided
-from workflow_schedules.core.model import Append
+from workflow_schedules.core.plan import Append
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from workflow_schedules.api.occurrence import ScheduleOccurrenceSpec
     from workflow_schedules.api.schedule import WorkflowScheduleStatus
-    from workflow_schedules.core.model import Definition, Record, Schedule, Snapshot, Step
+    from workflow_schedules.core.model import Definition, Record, Schedule, Snapshot
+    from workflow_schedules.core.plan import Step
 
 _ON_RECORD = {State.ACTIVE, State.PAUSED}  # what admits, now or by itself later: its changes stand in the log
 _INTO = {State.DISABLED: "Disabled", State.HELD: "Held", State.PAUSED: "Paused", State.BLOCKED: "Edited"}

@@ -19,8 +19,8 @@ from workflow_schedules.core.capacity import capacity_exceeded
 from workflow_schedules.core.due_times import next_due_time
 from workflow_schedules.core.jitter import Jitter
 from workflow_schedules.core.misfire import Judgement, Misfire, Verdict, judge_due
-from workflow_schedules.core.model import Append, LookAgain, Plan, ReadLog
 from workflow_schedules.core.overlap import Overlap, free_slots, freed_places
+from workflow_schedules.core.plan import Append, LookAgain, Plan, ReadLog
 from workflow_schedules.core.preflight import Rejection, preflight
 from workflow_schedules.core.requests import has_news
 from workflow_schedules.core.runs import decide_runs

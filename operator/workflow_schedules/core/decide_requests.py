@@ -21,8 +21,8 @@ from workflow_schedules.core.ending import cancelled_unresolved, is_ending
 from workflow_schedules.core.inputs import OccurrenceFacts, resolve_input
 from workflow_schedules.core.leases_apart import is_other_lease
 from workflow_schedules.core.log import revision_now
-from workflow_schedules.core.model import Claim, CreateJob, DeleteJob, FindJob, WriteOutcome
 from workflow_schedules.core.outcome import ended_without_job
+from workflow_schedules.core.plan import Claim, CreateJob, DeleteJob, FindJob, WriteOutcome
 from workflow_schedules.core.preflight import Passed, Rejection, judge_input
 from workflow_schedules.core.runs import decide_runs, start_deadline
 

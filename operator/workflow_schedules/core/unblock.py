@@ -25,8 +25,9 @@ from workflow_schedules.api.schedule import Counts, State
 from workflow_schedules.core import log
 from workflow_schedules.core.acceptance import Accepted, accept
 from workflow_schedules.core.misfire import Verdict, all_due
-from workflow_schedules.core.model import Job, JobPhase, Plan, Record, Run, Unblock
+from workflow_schedules.core.model import Job, JobPhase, Record, Run
 from workflow_schedules.core.outcome import ended_without_job, outcome_due
+from workflow_schedules.core.plan import Plan, Unblock
 from workflow_schedules.core.runs import SETTLE
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from workflow_schedules.scheduler.projection import LONGEST_WAIT
 if TYPE_CHECKING:
     from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
-    from workflow_schedules.core.model import Plan, Snapshot
+    from workflow_schedules.core.model import Snapshot
+    from workflow_schedules.core.plan import Plan
     from workflow_schedules.scheduler.projection import Projections
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from workflow_schedules.cluster.requests import apply_request
 from workflow_schedules.cluster.snapshots import queue_of
 from workflow_schedules.core.decide_requests import Refuse, decide_requests
-from workflow_schedules.core.model import WriteOutcome
+from workflow_schedules.core.plan import WriteOutcome
 from workflow_schedules.core.runs import REQUEST_LIFE
 
 if TYPE_CHECKING:
