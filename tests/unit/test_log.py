@@ -35,6 +35,7 @@ from workflow_schedules.api.schedule import ConcurrencyPolicy, State
 from workflow_schedules.core import log
 from workflow_schedules.core.misfire import Verdict
 from workflow_schedules.core.model import Run, Schedule, Snapshot
+from workflow_schedules.core.totals import totals_now
 
 
 def ended(number: int, outcome: Outcome, when: str | None = None) -> Run:
@@ -49,34 +50,6 @@ def a_verdict(decision: Decision, first: str = "11:00", last: str | None = None,
 GOING = ScheduleOccurrenceStatus(outcome=Outcome.CANCELLED, reason="Replaced", job_uid="job-2")
 ENDING = a_run(record=an_admission(status=GOING), job=a_job(is_deleting=True))
 BEFORE = Totals(admitted=5, completed=2, failed=2, consecutive_failures=1, last_successful_time=at("09:00"))
-TOTALS = [
-    ("R29 nothing ended", (a_run(2),), {}),
-    ("R29 one completed", (ended(2, Outcome.COMPLETED, "10:01"),),
-     {"completed": 3, "consecutive_failures": 0, "last_successful_time": at("10:01")}),
-    ("R29 one failed", (ended(2, Outcome.FAILED, "10:01"),),
-     {"failed": 3, "consecutive_failures": 2, "counted_failures": 1, "last_failure_time": at("10:01")}),
-    ("R29 out of time counts as failed", (ended(2, Outcome.EXHAUSTED, "10:01"),),
-     {"failed": 3, "consecutive_failures": 2, "counted_failures": 1, "last_failure_time": at("10:01")}),
-    ("R29 in the order of the runs", (ended(2, Outcome.COMPLETED, "10:09"), ended(3, Outcome.FAILED, "10:01")),
-     {"completed": 3, "failed": 3, "consecutive_failures": 1, "counted_failures": 1, "last_successful_time": at("10:09"),
-      "last_failure_time": at("10:01")}),
-    ("R29 what the head no longer calls open is in it already", (ended(1, Outcome.COMPLETED, "10:01"),), {}),
-    ("R29 an older success is not the last one", (ended(2, Outcome.COMPLETED, "08:00"),),
-     {"completed": 3, "consecutive_failures": 0}),
-    ("R29 interrupted is no end", (a_run(2, Outcome.INTERRUPTED),), {}),
-    ("R29 cancelled is no failure in a row, nor the end of a streak", (ended(2, Outcome.CANCELLED, "10:01"),), {"failed": 3}),
-    ("R14 one that still goes is not counted yet", (ENDING,), {}),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("runs", "want"), [row[1:] for row in TOTALS], ids=[row[0] for row in TOTALS])
-def test_totals_now(runs: tuple[Run, ...], want: dict[str, object]) -> None:
-    head = an_admission(3, open=(2, 3), totals=BEFORE)
-    assert log.totals_now(head, runs) == BEFORE.model_copy(update=want)
-
-
-def test_totals_of_an_empty_log() -> None:
-    assert log.totals_now(None, ()) == Totals()
 
 
 def test_an_end_is_counted_in_one_record_only() -> None:
@@ -88,7 +61,7 @@ def test_an_end_is_counted_in_one_record_only() -> None:
     )
     assert (spec.open, spec.totals.completed) == ((), 1)
     following = replace(a_record(3), spec=spec)
-    assert log.totals_now(following, (run,)) == spec.totals
+    assert totals_now(following, (run,)) == spec.totals
 
 
 VERDICTS = [

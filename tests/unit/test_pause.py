@@ -28,6 +28,7 @@ from workflow_schedules.core import log, pause
 from workflow_schedules.core.decide import decide
 from workflow_schedules.core.model import Record, Run, Schedule, Snapshot
 from workflow_schedules.core.plan import Append
+from workflow_schedules.core.totals import totals_now
 
 
 def paused(until: str | None = None, *, generation: int = 2, **fields: object) -> Schedule:
@@ -265,7 +266,7 @@ def test_after_an_edit_it_takes_as_many_failures_again() -> None:
     run = ended(5, Outcome.FAILED, schedule=FIXED, revision=2, totals=resumed.spec.totals, open=(5,))
     snapshot = a_snapshot(FIXED, head=run.record, runs=(run,))
     assert log.failures_in_a_row(snapshot, FIXED) == 1
-    assert log.totals_now(run.record, (run,)).consecutive_failures == 4
+    assert totals_now(run.record, (run,)).consecutive_failures == 4
     assert not pause.is_paused_by_failures(snapshot)
 
 

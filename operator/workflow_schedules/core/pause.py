@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from workflow_schedules.api.common import format_utc
 from workflow_schedules.api.schedule import State
 from workflow_schedules.core import log
+from workflow_schedules.core.totals import totals_now
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -86,7 +87,7 @@ def resumed_at(snapshot: Snapshot, head: Record, schedule: Schedule) -> datetime
     steps = 0 if head.spec.state is State.PAUSED else 1
     if _steps(head, schedule) != steps or head.spec.spec_hash != schedule.spec_hash:
         return None
-    limit, folded = _limit(schedule), log.totals_now(head, snapshot.runs).counted_failures
+    limit, folded = _limit(schedule), totals_now(head, snapshot.runs).counted_failures
     if limit is not None and (folded >= limit or _is_failing_at(head, schedule)):
         return None
     return pause.until_time

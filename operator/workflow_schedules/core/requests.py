@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from workflow_schedules.api.occurrence import Cause, Outcome
 from workflow_schedules.api.schedule import RecentOccurrence
-from workflow_schedules.core.log import totals_now
 from workflow_schedules.core.model import Requested
+from workflow_schedules.core.totals import totals_now
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

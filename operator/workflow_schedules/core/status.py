@@ -22,6 +22,7 @@ from workflow_schedules.core.due_times import due_times
 from workflow_schedules.core.ending import run_problem
 from workflow_schedules.core.model import RefusedBy
 from workflow_schedules.core.requests import last_successful_time, merge_recent
+from workflow_schedules.core.totals import totals_now
 from workflow_schedules.core.unblock import blocked_message
 from workflow_schedules.core.zones import LAST_SECOND, to_utc
 
@@ -60,7 +61,7 @@ def project(
         return _still(snapshot, schedule, now)
     verdict = accept(schedule, snapshot.definition)
     state = state_of(snapshot, verdict, now=now)
-    totals = log.totals_now(snapshot.head, snapshot.runs)
+    totals = totals_now(snapshot.head, snapshot.runs)
     active = [run.record.ref.name for run in log.open_runs(snapshot.runs)]
     upcoming = _upcoming(snapshot, verdict, state, now)
     before = schedule.status or WorkflowScheduleStatus()
