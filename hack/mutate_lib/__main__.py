@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 CACHE = Path(".cache/mutate")
@@ -76,7 +77,7 @@ def _try(module: str, seen: witnesses.Witnesses, arguments: argparse.Namespace) 
     equivalent = _equivalent(module)
     found, began = list(mutants.mutants_of(source)), time.monotonic()
     counts: Counter[str] = Counter(killed=sum(mutant.code in memory for mutant in found))
-    asked = trials.Asked(lambda mutant: seen.of(module, mutant.lines), set(seen.seconds))
+    asked = trials.Asked(lambda mutant: seen.quickly(module, mutant.lines), set(seen.seconds), seen.slow)
     unchanged = mutants.Mutant(source, "unchanged", 1, None)
     if not all(survived for _, survived in trials.try_all(module, [unchanged], asked, workers=1)):
         raise SystemExit(f"hack/mutate: the tests of {module} fail as it is; next: hack/test unit")
@@ -86,7 +87,7 @@ def _try(module: str, seen: witnesses.Witnesses, arguments: argparse.Namespace) 
         counts["killed"] += 1
     left = [mutant for mutant in left if mutant.code not in memory]
     survivors: list[mutants.Mutant] = []
-    anew = trials.Asked(lambda mutant: seen.anew(module, mutant.lines), asked.known)
+    anew = replace(asked, witnesses=lambda mutant: seen.anew(module, mutant.lines))
     for mutant, survived in trials.try_all(module, left, anew, workers=arguments.workers):
         kind = "equivalent" if survived and mutant.name in equivalent else "survived" if survived else "killed"
         counts[kind] += 1

@@ -35,10 +35,12 @@ class Asked:
     Attributes:
         witnesses: those that run the changed line; without any, nobody can notice.
         known: all that were there when that was written down.
+        slow: those of them that are never run, also where their whole file is.
     """
 
     witnesses: Callable[[Mutant], list[str]]
     known: set[str]
+    slow: set[str]
 
 
 def load() -> None:
@@ -55,7 +57,7 @@ def load() -> None:
 
 def try_all(module: str, mutants: Iterable[Mutant], asked: Asked, *, workers: int) -> Iterator[tuple[Mutant, bool]]:
     """Yield each mutant with whether it survived, as they end: the core and the tests are imported anew for each."""
-    return _each(mutants, asked, lambda mutant, tests: _judge(module, mutant, tests, asked.known), workers=workers)
+    return _each(mutants, asked, lambda mutant, tests: _judge(module, mutant, tests, asked), workers=workers)
 
 
 def try_quickly(
@@ -119,11 +121,11 @@ def _silence() -> None:
         os.dup2(silence, number)
 
 
-def _judge(module: str, mutant: Mutant, tests: list[str], known: set[str]) -> int:
+def _judge(module: str, mutant: Mutant, tests: list[str], asked: Asked) -> int:
     """Return 0 when no test fails; those of the module's own file are asked first."""
     _replace(module, mutant.code)
     own = [test for test in tests if f"test_{module}.py" in test]
-    return _run(own, known) or _run([test for test in tests if test not in set(own)], known)
+    return _run(own, asked) or _run([test for test in tests if test not in set(own)], asked)
 
 
 def _replace(module: str, code: str) -> None:
@@ -135,11 +137,11 @@ def _replace(module: str, code: str) -> None:
     SourceFileLoader.get_code = get_code
 
 
-def _run(tests: list[str], known: set[str]) -> int:
+def _run(tests: list[str], asked: Asked) -> int:
     files = list(dict.fromkeys(test.partition("::")[0] for test in tests))
     if not files:
         return 0
-    ended = pytest.main(["-x", "-q", "-p", "no:faulthandler", *PYTEST, *files], plugins=[_Only(tests, known)])
+    ended = pytest.main(["-x", "-q", "-p", "no:faulthandler", *PYTEST, *files], plugins=[_Only(tests, asked)])
     return 0 if ended in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED} else 1
 
 
@@ -161,7 +163,7 @@ class _Exchange:
     def _judge(self, session: pytest.Session, mutant: Mutant, tests: list[str]) -> int:
         if not _exchange(f"workflow_schedules.core.{self._module}", mutant.code):
             return 0
-        items = _Only(tests, self._asked.known).of(session.items)
+        items = _Only(tests, self._asked).of(session.items)
         for item, following in zip(items, [*items[1:], None], strict=True):
             session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             if session.testsfailed:
@@ -193,9 +195,9 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 class _Only:
     """Leaves the tests that run the changed line, in this order, and those that are newer than what was written down."""
 
-    def __init__(self, tests: list[str], known: set[str]) -> None:
+    def __init__(self, tests: list[str], asked: Asked) -> None:
         self._order = {test: index for index, test in enumerate(tests)}
-        self._known = known
+        self._asked = asked
         self._files = {test.removesuffix(WHOLE_FILE) for test in tests if test.endswith(WHOLE_FILE)}
 
     @pytest.hookimpl(trylast=True)
@@ -207,4 +209,6 @@ class _Only:
 
     def _is_asked(self, item: pytest.Item) -> bool:
         test = item.nodeid
-        return test in self._order or test not in self._known or test.partition("::")[0] in self._files
+        if test in self._order or test not in self._asked.known:
+            return True
+        return test.partition("::")[0] in self._files and test not in self._asked.slow

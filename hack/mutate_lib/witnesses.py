@@ -44,14 +44,23 @@ class Witnesses:
     seconds: dict[str, float]
     by_line: dict[str, dict[int, list[str]]]
 
+    @property
+    def slow(self) -> set[str]:
+        """Return the tests that are never asked."""
+        return {test for test, seconds in self.seconds.items() if seconds >= _SLOW}
+
     def of(self, module: str, lines: frozenset[int] | None) -> list[str]:
         """Return the tests that run any of these lines (None: of the module), its own file's first, then the quick ones."""
         ran = self.by_line.get(module, {})
         found = {test for line in (ran if lines is None else lines & ran.keys()) for test in ran[line]}
-        found = {test for test in found if self.seconds.get(test, 0.0) < _SLOW}
+        found -= self.slow
         if (own := UNIT / f"test_{module}.py").exists():
             found.add(str(own))  # for the sake of what was added to it since
         return sorted(found, key=lambda test: (f"test_{module}.py" not in test, self.seconds.get(test, 0.0)))[:_AT_MOST]
+
+    def quickly(self, module: str, lines: frozenset[int] | None) -> list[str]:
+        """Return those that say something about code that is exchanged once their files were read."""
+        return [test for test in self.of(module, lines) if not test.endswith(WHOLE_FILE)]
 
     def anew(self, module: str, lines: frozenset[int] | None) -> list[str]:
         """Return those that say more with everything imported anew: the files that run the lines when they are read."""
