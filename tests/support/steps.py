@@ -11,8 +11,9 @@ def in_words(step: Step | None) -> str:
     if not isinstance(step, Append):
         return type(step).__name__ if step else "nothing"
     spec = step.spec
+    assert ScheduleOccurrenceSpec.model_validate(spec.model_dump()) == spec  # it is built without a check
     if spec.decision is Decision.BASELINE:
-        return f"Baseline {spec.reason} {spec.state} @{spec.consumed_through_time:%H:%M:%S}{_left(spec)}"
+        return f"Baseline {spec.reason} {spec.state} @{spec.consumed_through_time.time()}{_left(spec)}"
     first = f"{spec.span.first_time:%H:%M}-" if spec.span else ""
     count = f" ({spec.span.count})" if spec.span else ""
     return f"{spec.decision} {first}{spec.scheduled_time:%H:%M}{count}"

@@ -20,7 +20,7 @@ from support.builders import (
     of_definition,
 )
 from support.steps import in_words
-from workflow_schedules.api.occurrence import Outcome
+from workflow_schedules.api.occurrence import Decision, Outcome
 from workflow_schedules.api.schedule import ConcurrencyPolicy, MisfirePolicy, State
 from workflow_schedules.core.acceptance import accept
 from workflow_schedules.core.decide import decide, state_of
@@ -85,6 +85,8 @@ CHANGES = [
          "Baseline Edited Active @10:20:00"),
     Case("R10 an edit gives up what waits, on record", a_snapshot(EDITED, head=a_record(), held=(at("10:00"),)), "10:15",
          "Baseline Edited Active @10:15:00 waiting 10:00"),
+    Case("R10 also what became due in this very second", a_snapshot(EDITED, head=a_record(), held=(at("10:00"),)), "10:00:00.5",
+         "Baseline Edited Active @10:00:00 waiting 10:00"),
     Case("R10 what was consumed since does not wait", a_snapshot(EDITED, head=a_record(consumed=at("10:00")),
          held=(at("10:00"),)), "10:15", "Baseline Edited Active @10:15:00"),
     Case("R10 then as Superseded", a_snapshot(EDITED, head=WAITING), "10:20", "Superseded 10:00"),
@@ -126,6 +128,8 @@ PARENTS = [
          definition=a_definition(template=None, generation=2)), "10:15", "Baseline Held Held @10:15:00 gives up 1"),
     Case("R1 held: nothing fires", a_snapshot(CHILD, head=a_record(schedule=CHILD, state=State.HELD),
          definition=a_definition(is_enabled=False)), "12:15", "nothing"),
+    Case("R4 held, and then its definition goes: no write", a_snapshot(CHILD, head=a_record(schedule=CHILD, state=State.HELD,
+         **of_parent())), "12:15", "nothing"),
     Case("R3 released: from now", a_snapshot(CHILD, head=a_record(schedule=CHILD, state=State.HELD), definition=a_definition()),
          "12:15", "Baseline Released Active @12:15:00"),
     Case("R18 disabled goes before held", a_snapshot(a_schedule(enabled=False, generation=2, **HELD_BY_PARENT),
@@ -259,6 +263,13 @@ def test_an_edit_between_a_baseline_and_its_superseded_still_meets_its_own_basel
         in_words(decide(a_snapshot(edited_again, head=head), now=at("11:00")).step)
         == "Baseline Edited Active @11:00:00"
     )
+
+
+def test_what_is_superseded_says_the_state_of_the_baseline_before_it() -> None:
+    """P4: it is off by now, and that must still meet a Baseline of its own."""
+    step = decide(a_snapshot(replace(OFF, generation=3), head=WAITING), now=at("10:20")).step
+    assert isinstance(step, Append)
+    assert (step.spec.decision, step.spec.state) == (Decision.SUPERSEDED, State.ACTIVE)
 
 
 def test_what_waits_is_in_the_plan() -> None:

@@ -54,6 +54,8 @@ PLAIN = a_schedule()
 FOREVER, TILL_12 = paused(), paused("12:00")
 RESUMED = a_schedule(generation=3)
 LATEST = {"misfire_policy": MisfirePolicy.LATEST}
+THREE = {"pause_after_failures": 3}
+BOTH = paused("12:00", **THREE)
 CHILD = of_definition()
 SEEN = {"definition_uid": DEFINITION_UID, "definition_generation": 1}
 
@@ -105,11 +107,23 @@ RESUMING = [
          consumed=at("09:59"))), "15:30", "Baseline Resumed Active @12:00:00 gives up 3"),
     Case("R19 what waited and is later than such a pause still counts", a_snapshot(paused("10:30"), head=a_record(),
          held=(at("11:00"),)), "15:30", "Baseline Resumed Active @10:30:00 gives up 1"),
+    Case("R19 one that ended at the watermark itself hides nothing: no record", a_snapshot(paused("10:00"), head=a_record(
+         consumed=at("10:00"))), "10:20", "nothing", "11:00"),
+    Case("P4 an active head of this generation has seen its pause: downtime", a_snapshot(TILL_12, head=head(TILL_12,
+         State.ACTIVE)), "12:30", "SkippedMisfire 11:00-12:00 (2)"),
+    Case("K-108 an upgrade that hashes otherwise hides nothing: downtime from its end on", a_snapshot(TILL_12, head=head(TILL_12,
+         spec_hash="older")), "15:30", "Baseline Resumed Active @12:00:00"),
     Case("R19 an untilTime in the past is no pause", a_snapshot(paused("09:00"), head=a_record()), "09:59", "nothing", "10:00"),
     Case("R19 another step after a pause that is over needs no record", a_snapshot(paused("09:45", generation=4), head=head(
          paused("09:45", generation=3), State.ACTIVE)), "10:20", "nothing", "11:00"),
     Case("R9 born with a pause that is over: from its end", a_snapshot(paused("12:00", generation=1), head=None), "15:30",
          "Baseline Created Active @12:00:00"),
+    Case("R9 born with a pause that ends this very moment: from its end", a_snapshot(paused("12:00", generation=1), head=None),
+         "12:00:00", "Baseline Created Active @12:00:00"),
+    Case("R9 a pause is the reason, too, where the log begins after other things were seen", a_snapshot(replace(FOREVER,
+         status=a_status(State.DISABLED)), head=None), "10:30", "Baseline Paused Paused @10:30:00"),
+    Case("R19 without a failure in the log pauseAfterFailures doesn't matter: downtime from its end on", a_snapshot(BOTH,
+         head=head(BOTH)), "15:30", "Baseline Resumed Active @12:00:00"),
     Case("P6 untilTime moved: the new end is on record", a_snapshot(paused("13:00", generation=3), head=head(TILL_12)), "11:00",
          "Baseline Paused Paused @11:00:00"),
     Case("P6 then that is where it goes on from", a_snapshot(paused("13:00", generation=3), head=head(paused("13:00",
@@ -155,11 +169,13 @@ LOGS = [
          **told(State.DISABLED, "PausedByOwner")), **UNREAD), "12:00", "ReadLog"),
     Case("P9 disabled and not paused", a_snapshot(replace(a_schedule(enabled=False, generation=2), **told(State.DISABLED)),
          **UNREAD), "12:00", "nothing"),
+    Case("P9 another condition's reason says nothing of the pause", a_snapshot(a_schedule(enabled=False, generation=2,
+         status=a_status(State.DISABLED, generation=2, conditions=(Condition(type="Other", status=ConditionStatus.TRUE,
+         reason="PausedByOwner"),))), **UNREAD), "12:00", "nothing"),
     Case("P6 paused by failures: only the log knows whether still", a_snapshot(a_schedule(pause_after_failures=3, generation=2,
          **told(State.PAUSED, "TooManyFailures")), **UNREAD), "10:00", "ReadLog"),
 ]  # fmt: skip
 
-THREE = {"pause_after_failures": 3}
 GUARDED = a_schedule(**THREE)
 
 
@@ -185,7 +201,6 @@ def manual(snapshot: Snapshot, when: str) -> Snapshot:
 
 STOPPED = a_snapshot(GUARDED, head=a_record(3, schedule=GUARDED, state=State.PAUSED, consumed=at("10:01"), **streak(3)))
 FIXED = a_schedule(schedule="0 * * * *", input={"fixed": True}, generation=2, **THREE)
-BOTH = paused("12:00", **THREE)
 FAILURES = [
     Case("P6 the third failure: on record at once, before what is due", after_run(2), "11:00",
          "Baseline Paused Paused @11:00:00 gives up 1"),
@@ -217,6 +232,11 @@ FAILURES = [
     Case("P6 then the end of the owner's changes nothing", a_snapshot(BOTH, head=head(BOTH, **streak(3))), "12:30", "nothing"),
     Case("P6 and the end of both is now, not untilTime", manual(a_snapshot(BOTH, head=head(BOTH, **streak(3))), "13:00"), "13:30",
          "Baseline Resumed Active @13:30:00"),
+    Case("P6 also where a run that went on ended the streak meanwhile", manual(a_snapshot(BOTH, head=head(BOTH, open=(2,),
+         **streak(3)), runs=(ended(2, Outcome.COMPLETED, schedule=BOTH),)), "13:00"), "13:30",
+         "Baseline Resumed Active @13:30:00"),
+    Case("P6 and where the last failure is not in the log yet", manual(a_snapshot(BOTH, head=head(BOTH, open=(2,), **streak(2)),
+         runs=(ended(2, Outcome.FAILED, schedule=BOTH),)), "13:00"), "13:30", "Baseline Resumed Active @13:30:00"),
     Case("P11 a run not yet started waits while it is paused", a_snapshot(paused("10:00:30"), head=head(paused("10:00:30"),
          consumed="10:00:10", open=(1,)), runs=(a_run(record=an_admission(1)),)), "10:00:20", "nothing", "10:00:30"),
     Case("P11 and starts after it, within its deadline", a_snapshot(paused("10:00:30"), head=head(paused("10:00:30"),
@@ -275,6 +295,11 @@ def test_an_empty_log_has_no_failures() -> None:
     assert not pause.is_paused_by_failures(a_snapshot(None, head=None))
 
 
+def test_nothing_pauses_a_schedule_that_is_gone() -> None:
+    """R20."""
+    assert not pause.is_paused(a_snapshot(None, head=None), now=at("10:00"))
+
+
 MESSAGES = [
     ("for ever", a_snapshot(FOREVER, head=head(FOREVER)), ("PausedByOwner", "paused until spec.pause is removed")),
     ("until", a_snapshot(TILL_12, head=head(TILL_12)), ("PausedByOwner", "paused until 2026-01-01T12:00:00Z")),
@@ -304,6 +329,16 @@ def test_the_record_says_why_it_is_paused() -> None:
         f"Paused at generation 2: incident 7 (until spec.pause is removed); instants after {CREATED:%Y-%m-%dT%H:%M:%SZ} "
         "through 2026-01-01T09:45:00Z are consumed"
     )
+    born_paused = a_snapshot(a_schedule(pause=Pause(reason="incident 7")), head=None)
+    assert appended(born_paused, "09:45").spec.message == (
+        "Created at generation 1: incident 7 (until spec.pause is removed)"
+    )
+
+
+def test_the_record_of_another_switch_does_not_tell_of_the_pause() -> None:
+    """R29: its owner disables it while it is paused."""
+    disabled = a_snapshot(paused(enabled=False, generation=3), head=head(FOREVER))
+    assert (appended(disabled, "10:30").spec.message or "").startswith("Disabled at generation 3; instants after")
 
 
 def test_a_paused_schedule_goes_on_with_its_runs() -> None:

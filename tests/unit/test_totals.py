@@ -32,6 +32,8 @@ TOTALS = [
     ("R29 what the head no longer calls open is in it already", (ended(1, Outcome.COMPLETED, "10:01"),), {}),
     ("R29 an older success is not the last one", (ended(2, Outcome.COMPLETED, "08:00"),),
      {"completed": 3, "consecutive_failures": 0}),
+    ("R29 nor is an older failure", (ended(2, Outcome.FAILED, "10:09"), ended(3, Outcome.FAILED, "10:01")),
+     {"failed": 4, "consecutive_failures": 3, "counted_failures": 2, "last_failure_time": at("10:09")}),
     ("R29 interrupted is no end", (a_run(2, Outcome.INTERRUPTED),), {}),
     ("R29 cancelled is no failure in a row, nor the end of a streak", (ended(2, Outcome.CANCELLED, "10:01"),), {"failed": 3}),
     ("R14 one that still goes is not counted yet", (ENDING,), {}),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _ON_RECORD = {State.ACTIVE, State.PAUSED}  # what admits, now or by itself later: its changes stand in the log
 _INTO = {State.DISABLED: "Disabled", State.HELD: "Held", State.PAUSED: "Paused", State.BLOCKED: "Edited"}
 _RESUMED = "Resumed"
-_OUT_OF = {State.PAUSED: _RESUMED, State.HELD: "Released", State.BLOCKED: "Edited"}
+_OUT_OF: dict[State | None, str] = {State.PAUSED: _RESUMED, State.HELD: "Released", State.BLOCKED: "Edited"}
 
 
 def first_watermark(snapshot: Snapshot, *, now: datetime) -> datetime:
@@ -144,7 +144,7 @@ def _baseline_reason(snapshot: Snapshot, head: Record, schedule: Schedule, state
 
 
 def _switch_reason(was: State | None, state: State) -> str:
-    return _INTO.get(state) or (_OUT_OF.get(was) if was else None) or "Enabled"
+    return _INTO.get(state) or _OUT_OF.get(was) or "Enabled"
 
 
 def definition_reason(

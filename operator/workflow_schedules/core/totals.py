@@ -23,11 +23,12 @@ def totals_now(head: Record | None, runs: Iterable[Run]) -> Totals:
 
     A run counts when it leaves `open`, so that it counts once.
     """
-    totals = head.spec.totals if head and head.spec.totals else Totals()
-    counted = frozenset(head.spec.open if head else ())
+    if head is None:
+        return Totals()
+    totals = head.spec.totals or Totals()
     for run in runs:
-        if run.is_finished and run.record.number in counted and not is_ending(run):
-            totals = with_outcome(totals, run, revision=head.spec.revision if head else None)
+        if run.is_finished and run.record.number in head.spec.open and not is_ending(run):
+            totals = with_outcome(totals, run, revision=head.spec.revision)
     return totals
 
 
