@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from support.builders import a_spec, at
 from workflow_schedules.api.occurrence import Decision
-from workflow_schedules.api.schedule import MisfirePolicy
+from workflow_schedules.api.schedule import ConcurrencyPolicy, MisfirePolicy
 from workflow_schedules.core.acceptance import trigger_of
 from workflow_schedules.core.due_times import due_times, is_excluded, parse_cron
 from workflow_schedules.core.jitter import Jitter
@@ -301,6 +301,7 @@ def _merged(got: list[Row]) -> list[Row]:
         (("10:04", "10:05"), ("10:01", "10:03", 3)),
         (("10:02", "10:05"), ("10:01", "10:04", 3)),
         (("09:59", "10:02:30"), ("10:01", "10:05", 5)),
+        (("10:00",), ("10:01", "10:05", 5)),
         (("10:01", "10:02", "10:03", "10:04", "10:05"), None),
     ],
 )
@@ -312,6 +313,18 @@ def test_what_is_given_up_beside_what_waited_in_sight(
         parse_cron(MINUTELY, "UTC"), after=at("10:00"), until=at("10:05:59"), besides=tuple(map(at, besides))
     )
     assert got == (verdict(Decision.SUPERSEDED, *want) if want else None)
+
+
+def test_the_last_of_what_is_given_up_may_have_waited_in_sight() -> None:
+    """I3."""
+    got = undecided(parse_cron(MINUTELY, "UTC"), after=at("10:00"), until=at("10:05"), besides=(at("10:05"),))
+    assert got == verdict(Decision.SUPERSEDED, "10:01", "10:04", 4)
+
+
+def test_under_replace_one_is_kept() -> None:
+    """R14, R16: each would end the one before it at once."""
+    spec = a_spec(misfire_policy=ALL, max_catch_up_runs=5, concurrency_policy=ConcurrencyPolicy.REPLACE)
+    assert Misfire.of(spec).keep == 1
 
 
 def test_a_jittered_instant_beside_a_full_house_stays_within_what_can_be_named() -> None:
