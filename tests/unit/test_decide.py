@@ -294,6 +294,11 @@ MESSAGES = [
     ("admitted", a_snapshot(), "10:00:02", "due at 2026-01-01T10:00:00Z, admitted 2 s after it"),
     ("late", a_snapshot(), "11:30", "could not start in time: noticed 1800 s after the newest of 2"),
     ("blocked", a_snapshot(**ONE_OPEN), "11:00", "no free slot: hourly-b8ce660c-000000002 had not finished"),
+    ("blocked by many", a_snapshot(head=an_admission(5, open=(2, 3, 4, 5)), runs=tuple(a_run(number, job=a_job(
+        JobPhase.WAITING, number=number)) for number in (2, 3, 4, 5))), "11:00", "no free slot: hourly-b8ce660c-000000002, "
+        "hourly-b8ce660c-000000003, hourly-b8ce660c-000000004 had not finished"),
+    ("excluded", a_snapshot(a_schedule(exclude_dates=("2026-01-01",)), head=a_record(schedule=a_schedule(exclude_dates=(
+        "2026-01-01",)))), "10:00", "on a date of excludeDates"),
     ("coalesced", a_snapshot(a_schedule(misfire_policy=LATEST), head=a_record(schedule=a_schedule(misfire_policy=LATEST))),
      "12:00", "a newer instant stands for 2"),
 ]  # fmt: skip

@@ -34,7 +34,7 @@ from workflow_schedules.api.occurrence import (
 from workflow_schedules.api.schedule import ConcurrencyPolicy, State
 from workflow_schedules.core import log
 from workflow_schedules.core.misfire import Verdict
-from workflow_schedules.core.model import Run, Schedule, Snapshot
+from workflow_schedules.core.model import Definition, Requested, Run, Schedule, Snapshot
 from workflow_schedules.core.totals import totals_now
 
 
@@ -119,6 +119,50 @@ def test_baseline() -> None:
     assert spec.scheduled_time is None
 
 
+def test_a_baseline_of_the_same_second_consumes_nothing() -> None:
+    """R29: so its message doesn't say so."""
+    snapshot = a_snapshot(EDIT, head=a_record(consumed=at("10:15")))
+    spec = log.baseline(
+        snapshot, schedule=EDIT, state=State.ACTIVE, reason="Edited", consumed_through=at("10:15"), waiting=()
+    )
+    assert spec.message == "Edited at generation 2"
+
+
+def test_a_definition_that_the_schedule_does_not_name_is_not_on_record() -> None:
+    """P4: its generations are nothing to it."""
+    spec = admission(a_schedule(), definition=a_definition(generation=6))
+    assert (spec.definition_uid, spec.definition_generation) == (None, None)
+
+
+ASKED = [
+    ("R27 a run that was asked for is the first success", None, "10:30", "10:30"),
+    ("R27 it is later than the log's", "10:00", "10:30", "10:30"),
+    ("R27 the log's is later", "10:45", "10:30", "10:45"),
+    ("R27 nobody asked for one", "10:45", None, "10:45"),
+]
+
+
+@pytest.mark.parametrize(("known", "asked", "want"), [row[1:] for row in ASKED], ids=[row[0] for row in ASKED])
+def test_the_last_success_on_record(known: str | None, asked: str | None, want: str) -> None:
+    totals = Totals(completed=7, last_successful_time=at(known) if known else None)
+    snapshot = replace(
+        a_snapshot(head=a_record(totals=totals)),
+        requested=Requested(last_successful_time=at(asked) if asked else None),
+    )
+    spec = log.verdict_record(
+        snapshot, schedule=a_schedule(), verdict=a_verdict(Decision.COALESCED), message="", template=None
+    )
+    assert spec.totals is not None
+    assert (spec.totals.last_successful_time, spec.totals.completed) == (at(want), 7)
+
+
+def test_a_message_is_no_longer_than_a_record_takes() -> None:
+    spec = log.verdict_record(
+        a_snapshot(), schedule=a_schedule(), verdict=a_verdict(Decision.COALESCED), message="x" * 99999, template=None
+    )
+    assert ScheduleOccurrenceSpec.model_validate(spec.model_dump()) == spec
+
+
 def test_superseded() -> None:
     """R10, R19: what waited, and nothing newer than the Baseline before it saw."""
     head = a_record(2, waiting=(at("10:00"), at("11:00")), consumed=at("11:20"), generation=5, spec_hash="then")
@@ -129,6 +173,7 @@ def test_superseded() -> None:
     assert (spec.waiting, spec.consumed_through_time, spec.state) == ((), at("11:20"), State.DISABLED)
     assert (spec.generation, spec.spec_hash) == (5, "then")
     assert spec.totals.superseded == 2
+    assert (spec.reason, spec.message) == ("Superseded", "the schedule changed while this instant waited to start")
 
 
 HASH = a_schedule().spec_hash
@@ -165,8 +210,8 @@ def test_unread_runs() -> None:
     assert not log.unread_runs(a_snapshot(head=None))
 
 
-def admission(schedule: Schedule, *runs: Run) -> ScheduleOccurrenceSpec:
-    snapshot = a_snapshot(schedule, head=a_record(7), runs=runs)
+def admission(schedule: Schedule, *runs: Run, definition: Definition | None = None) -> ScheduleOccurrenceSpec:
+    snapshot = a_snapshot(schedule, head=a_record(7), runs=runs, definition=definition)
     verdict = a_verdict(Decision.ADMITTED)
     message = log.verdict_message(snapshot, verdict, now=at("11:00:01"))
     return log.verdict_record(snapshot, schedule=schedule, verdict=verdict, message=message, template=TEMPLATE)

@@ -206,6 +206,8 @@ FAILURES = [
          "Baseline Paused Paused @11:00:00 gives up 1"),
     Case("P6 two are not three", after_run(1), "10:30", "nothing", "11:00"),
     Case("P6 without the field nothing stops", after_run(8, schedule=PLAIN), "10:30", "nothing", "11:00"),
+    Case("R27 a manual run completed, and none ever failed", manual(after_run(0, Outcome.COMPLETED), "10:20"), "10:30", "nothing",
+         "11:00"),
     Case("P6 a good run in between begins anew", after_run(2, Outcome.COMPLETED), "10:30", "nothing", "11:00"),
     Case("P6 out of time is a failure", after_run(2, Outcome.EXHAUSTED), "10:30", "Baseline Paused Paused @10:30:00"),
     Case("P6 a cancelled run is none", after_run(2, Outcome.CANCELLED), "10:30", "nothing", "11:00"),
