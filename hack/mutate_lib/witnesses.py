@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import coverage
+import hypothesis
 import pytest
 
 if TYPE_CHECKING:
@@ -97,6 +98,8 @@ def test_files() -> list[str]:
 
 
 def _record(cache: Path) -> dict[str, object]:
+    hypothesis.settings.register_profile("recorded", deadline=None)  # a busy machine is no failure
+    hypothesis.settings.load_profile("recorded")
     data = cache / "coverage"
     measured = coverage.Coverage(data_file=str(data), include=[f"{CORE}/*"], config_file=False)
     measured.start()

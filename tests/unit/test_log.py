@@ -165,14 +165,15 @@ def test_a_message_is_no_longer_than_a_record_takes() -> None:
 
 def test_superseded() -> None:
     """R10, R19: what waited, and nothing newer than the Baseline before it saw."""
-    head = a_record(2, waiting=(at("10:00"), at("11:00")), consumed=at("11:20"), generation=5, spec_hash="then")
+    waiting = (at("10:00"), at("10:30"), at("11:00"))
+    head = a_record(2, waiting=waiting, consumed=at("11:20"), generation=5, spec_hash="then", totals=BEFORE)
     snapshot = a_snapshot(a_schedule(generation=6), head=head)
     spec = log.superseded(snapshot, schedule=a_schedule(generation=6), state=State.DISABLED)
     assert (spec.decision, spec.scheduled_time) == (Decision.SUPERSEDED, at("11:00"))
-    assert spec.span == Span(first_time=at("10:00"), last_time=at("11:00"), count=2)
+    assert spec.span == Span(first_time=at("10:00"), last_time=at("11:00"), count=3)
     assert (spec.waiting, spec.consumed_through_time, spec.state) == ((), at("11:20"), State.DISABLED)
     assert (spec.generation, spec.spec_hash) == (5, "then")
-    assert spec.totals.superseded == 2
+    assert spec.totals == BEFORE.model_copy(update={"superseded": 3})
     assert (spec.reason, spec.message) == ("Superseded", "the schedule changed while this instant waited to start")
 
 

@@ -209,6 +209,7 @@ FAILURES = [
     Case("R27 a manual run completed, and none ever failed", manual(after_run(0, Outcome.COMPLETED), "10:20"), "10:30", "nothing",
          "11:00"),
     Case("P6 a good run in between begins anew", after_run(2, Outcome.COMPLETED), "10:30", "nothing", "11:00"),
+    Case("P6 so does one that went on, with no pause on record", after_run(3, Outcome.COMPLETED), "10:30", "nothing", "11:00"),
     Case("P6 out of time is a failure", after_run(2, Outcome.EXHAUSTED), "10:30", "Baseline Paused Paused @10:30:00"),
     Case("P6 a cancelled run is none", after_run(2, Outcome.CANCELLED), "10:30", "nothing", "11:00"),
     Case("P6 it stays: no write, no wake-up", STOPPED, "18:30", "nothing"),
@@ -270,6 +271,8 @@ COUNTS = [
     ("P6 an edit begins anew", replace(STOPPED, schedule=FIXED), 0),
     ("P6 so does a good manual run", manual(STOPPED, "10:20"), 0),
     ("P6 the end of the owner's pause doesn't", a_snapshot(BOTH, head=head(BOTH, **streak(2))), 2),
+    ("P6 nor does it keep failures that a good run ended", a_snapshot(BOTH, head=head(BOTH, open=(2,), **streak(2)),
+     runs=(ended(2, Outcome.COMPLETED, schedule=BOTH),)), 0),
     ("P6 a pause by failures on record outlives a run that still went on", a_snapshot(replace(GUARDED, generation=2),
      head=a_record(3, schedule=GUARDED, state=State.PAUSED, open=(2,), **streak(3)), runs=(ended(2, Outcome.COMPLETED),)), 3),
 ]  # fmt: skip

@@ -263,7 +263,6 @@ def _record(snapshot: Snapshot, schedule: Schedule, decision: Decision, *, state
         state=state,
         consumed_through_time=watermark(snapshot),
         open=tuple(run.record.number for run in open_runs(snapshot.runs)),
-        waiting=head.spec.waiting if head else (),
         totals=_totals(snapshot, schedule),
         fencing_epoch=writer.epoch,
         writer=writer.identity,
@@ -279,4 +278,4 @@ def _totals(snapshot: Snapshot, schedule: Schedule) -> Totals:
         update["counted_failures"] = counted
     if asked is not None and (totals.last_successful_time is None or asked > totals.last_successful_time):
         update["last_successful_time"] = asked  # a run that people asked for counts here, too (R27)
-    return totals.model_copy(update=update) if update else totals
+    return totals.model_copy(update=update)
