@@ -187,6 +187,10 @@ REVISIONS = [
     ("K-108 an upgrade that hashes otherwise", a_snapshot(head=a_record(spec_hash="older", revision=4)), a_schedule(), 4),
     ("R10 an edit while off is known from the status alone", a_snapshot(head=a_record(revision=4)), a_schedule(
         generation=3, status=a_status(generation=2, revision=5, spec_hash="between")), 6),
+    ("R10 mended while off: an edit, as breaking it was", a_snapshot(head=a_record(revision=4)), a_schedule(
+        generation=3, status=a_status(generation=2, revision=5)), 6),
+    ("R10 broken stays broken, on record and in the status", a_snapshot(head=a_record(revision=5, generation=2, spec_hash="")),
+        a_schedule(problem="no", generation=2, status=a_status(generation=2, revision=5)), 5),
     ("R10 a status older than the log says nothing", a_snapshot(head=a_record(revision=4, generation=3)), a_schedule(
         generation=3, status=a_status(generation=2, revision=3, spec_hash="older")), 4),
 ]  # fmt: skip

@@ -235,8 +235,8 @@ def revision_now(snapshot: Snapshot, schedule: Schedule) -> int:
     known: list[tuple[int, int, str]] = []
     if head and head.spec.revision is not None:
         known.append((head.spec.generation or 0, head.spec.revision, head.spec.spec_hash or ""))
-    if status and status.revision is not None and status.spec_hash is not None:
-        known.append((status.observed_generation or 0, status.revision, status.spec_hash))
+    if status and status.revision is not None:  # no hash: its spec didn't parse
+        known.append((status.observed_generation or 0, status.revision, status.spec_hash or ""))
     if not known:
         return 1
     generation, revision, known_hash = max(known)
