@@ -315,6 +315,23 @@ def test_what_is_given_up_beside_what_waited_in_sight(
     assert got == (verdict(Decision.SUPERSEDED, *want) if want else None)
 
 
+BEHIND_A_DATE = [
+    ("R13 skip: the newer ones behind it take their slots first", rule(SKIP, 10 * 86400), 3, skipped("2026-01-01T08:00")),
+    ("R16 latest: one newer behind it is enough", rule(LATEST), 0,
+     coalesced("2026-01-01T08:00", "2026-01-01T16:00", 2, candidate="2026-01-03T08:00")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("misfire", "free_slots", "want"), [row[1:] for row in BEHIND_A_DATE], ids=[row[0] for row in BEHIND_A_DATE]
+)
+def test_what_is_due_before_and_behind_an_excluded_date(misfire: Misfire, free_slots: int, want: Judgement) -> None:
+    """`excludeDates`: two instants before it, three on it, two behind it."""
+    trigger = trigger_of(a_spec(schedule="0 */8 * * *", exclude_dates=("2026-01-02",)))
+    after, now = at("2026-01-01T00:00"), at("2026-01-03T08:00:10")
+    assert judge_due(trigger, misfire, after=after, now=now, free_slots=free_slots) == want
+
+
 def test_the_last_of_what_is_given_up_may_have_waited_in_sight() -> None:
     """I3."""
     got = undecided(parse_cron(MINUTELY, "UTC"), after=at("10:00"), until=at("10:05"), besides=(at("10:05"),))
