@@ -1,13 +1,14 @@
-"""What an ended run adds to the counters."""
+"""What an ended run and a verdict add to the counters."""
 
 from __future__ import annotations
 
 import pytest
 
 from support.builders import a_job, a_run, an_admission, at
-from workflow_schedules.api.occurrence import Outcome, ScheduleOccurrenceStatus, Totals
+from workflow_schedules.api.occurrence import Decision, Outcome, ScheduleOccurrenceStatus, Totals
+from workflow_schedules.core.misfire import Verdict
 from workflow_schedules.core.model import Run
-from workflow_schedules.core.totals import totals_now
+from workflow_schedules.core.totals import totals_now, with_verdict
 
 
 def ended(number: int, outcome: Outcome, when: str | None = None) -> Run:
@@ -48,3 +49,16 @@ def test_totals_now(runs: tuple[Run, ...], want: dict[str, object]) -> None:
 
 def test_totals_of_an_empty_log() -> None:
     assert totals_now(None, ()) == Totals()
+
+
+VERDICTS = [
+    ("R29 a span of misses is skipped", Decision.SKIPPED_MISFIRE, {"skipped": 6}),
+    ("R29 what a newer one stands for is coalesced", Decision.COALESCED, {"coalesced": 5}),
+]
+
+
+@pytest.mark.parametrize(("decision", "want"), [row[1:] for row in VERDICTS], ids=[row[0] for row in VERDICTS])
+def test_a_verdict_counts_its_instants(decision: Decision, want: dict[str, object]) -> None:
+    before = Totals(skipped=3, coalesced=2)
+    verdict = Verdict(decision=decision, first=at("10:00"), last=at("12:00"), count=3)
+    assert with_verdict(before, verdict) == before.model_copy(update=want)
