@@ -23,9 +23,10 @@ from support.builders import (
 from workflow_schedules.api.occurrence import Decision, Outcome, ScheduleOccurrenceStatus, Totals
 from workflow_schedules.api.schedule import Counts, Pause, State
 from workflow_schedules.core.decide import decide
+from workflow_schedules.core.listed import Listed, first_problem, in_force
 from workflow_schedules.core.model import Job, JobPhase, ObjectRef, Record, Schedule, Snapshot, Unblock
 from workflow_schedules.core.runs import SETTLE
-from workflow_schedules.core.unblock import Listed, SetAside, blocked_message, first_problem, in_force, set_aside
+from workflow_schedules.core.unblock import SetAside, blocked_message, set_aside
 
 NOW = "10:20:30"
 

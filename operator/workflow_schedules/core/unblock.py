@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from workflow_schedules.api.common import parse_utc
@@ -24,6 +23,7 @@ from workflow_schedules.api.occurrence import (
 from workflow_schedules.api.schedule import Counts, State
 from workflow_schedules.core import log
 from workflow_schedules.core.acceptance import Accepted, accept
+from workflow_schedules.core.listed import UNBLOCKED, Listed, follows, in_force
 from workflow_schedules.core.misfire import Verdict, all_due
 from workflow_schedules.core.model import Job, JobPhase, Plan, Record, Run, Unblock
 from workflow_schedules.core.outcome import ended_without_job, outcome_due
@@ -35,37 +35,8 @@ if TYPE_CHECKING:
 
     from workflow_schedules.core.model import ObjectRef, Schedule, Snapshot, Writer
 
-UNBLOCKED = "Unblocked"
 _ONE_SECOND = timedelta(seconds=1)
 _ENDED = frozenset({JobPhase.COMPLETED, JobPhase.FAILED})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
-    """One object with a name of the log, as far as it can be read.
-
-    Attributes:
-        number: by its name.
-        previous_uid: of the record that it follows, as it says.
-        record: None when it can't be read as a record of this log (see `problem`).
-        is_open: it admits a run, as far as can be seen, and has no final outcome.
-    """
-
-    ref: ObjectRef
-    number: int
-    uid: str
-    resource_version: str
-    created_at: datetime
-    previous_uid: str | None
-    is_open: bool
-    record: Record | None = None
-    problem: str = ""
-
-    @property
-    def is_beginning(self) -> bool:
-        """Tell whether it sets aside what is wrong below it."""
-        spec = self.record.spec if self.record else None
-        return spec is not None and spec.decision is Decision.BASELINE and spec.reason == UNBLOCKED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,25 +100,6 @@ def blocked_message(snapshot: Snapshot) -> str:
     return f"{why}; it is set aside as soon as no write of an earlier holder can arrive"
 
 
-def in_force(listed: Iterable[Listed]) -> list[Listed]:
-    """Return the part of a log that counts, oldest first: from the newest Baseline on that begins anew."""
-    ordered = sorted(listed, key=lambda each: each.number)
-    begins = max((index for index, each in enumerate(ordered) if each.is_beginning), default=0)
-    return ordered[begins:]
-
-
-def first_problem(listed: Iterable[Listed]) -> tuple[str, str] | None:
-    """Return the first record in force that can't be read or doesn't follow the one before: its name, and what is wrong."""
-    part = in_force(listed)
-    for each in part:
-        if each.record is None:
-            return each.ref.name, each.problem
-    for before, after in pairwise(part):
-        if not _follows(before, after):
-            return after.ref.name, f"record {after.ref.name} does not follow {before.ref.name}"
-    return None
-
-
 def set_aside(
     snapshot: Snapshot,
     schedule: Schedule,
@@ -179,17 +131,12 @@ def set_aside(
     )
 
 
-def _follows(before: Listed, after: Listed) -> bool:
-    """Tell whether two records are links of one chain; what lies between them may have been pruned."""
-    return after.number != before.number + 1 or after.previous_uid == before.uid
-
-
 def _last_to_trust(part: list[Listed], blocking: str) -> Record | None:
     """Return the newest readable record before the first broken link; a record that can't be read breaks none."""
     head: Record | None = None
     before: Listed | None = None
     for each in part:
-        if before is not None and not _follows(before, each):
+        if before is not None and not follows(before, each):
             break
         if each.record is not None and each.ref.name != blocking:
             head = each.record
