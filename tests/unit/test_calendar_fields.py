@@ -16,7 +16,7 @@ from support.builders import a_schedule, a_spec
 from unit.test_due_times_brute import WINDOWS
 from workflow_schedules.api.occurrence import Decision
 from workflow_schedules.api.schedule import MisfirePolicy, RepeatedTimePolicy, SkippedTimePolicy
-from workflow_schedules.core.acceptance import Accepted, Refusal, accept, refusals, trigger_of
+from workflow_schedules.core.acceptance import Accepted, accept, trigger_of
 from workflow_schedules.core.due_times import (
     count_due_times,
     due_times,
@@ -31,6 +31,7 @@ from workflow_schedules.core.due_times import (
 )
 from workflow_schedules.core.jitter import NO_JITTER, Jitter
 from workflow_schedules.core.misfire import Judgement, Misfire, Verdict, judge_due
+from workflow_schedules.core.refusals import Refusal, refusals
 from workflow_schedules.core.triggers import Calendar, Trigger
 from workflow_schedules.core.zones import to_seconds
 
