@@ -18,33 +18,18 @@ from support.builders import (
     a_status,
     an_admission,
     at,
+    listed,
     of_definition,
 )
 from workflow_schedules.api.occurrence import Decision, Outcome, ScheduleOccurrenceStatus, Totals
 from workflow_schedules.api.schedule import Counts, Pause, State
 from workflow_schedules.core.decide import decide
-from workflow_schedules.core.listed import Listed, first_problem, in_force
+from workflow_schedules.core.listed import Listed
 from workflow_schedules.core.model import Job, JobPhase, ObjectRef, Record, Schedule, Snapshot, Unblock
 from workflow_schedules.core.runs import SETTLE
 from workflow_schedules.core.unblock import SetAside, blocked_message, set_aside
 
 NOW = "10:20:30"
-
-
-def listed(record: Record, *, is_readable: bool = True, previous: str | None = "the one before") -> Listed:
-    """Build what a LIST tells of a record."""
-    outcome = record.status.outcome
-    return Listed(
-        ref=record.ref,
-        number=record.number,
-        uid=record.uid,
-        resource_version=record.resource_version,
-        created_at=record.created_at,
-        previous_uid=f"record-{record.number - 1}" if previous == "the one before" else previous,
-        is_open=record.spec.decision is Decision.ADMITTED and not (outcome and outcome.is_final),
-        record=record if is_readable else None,
-        problem="" if is_readable else f"record {record.ref.name} can't be read",
-    )
 
 
 def name(number: int) -> str:
@@ -180,19 +165,6 @@ def test_the_watermark_and_what_was_given_up() -> None:
     assert (spec.span.first_time, spec.span.last_time, spec.span.count) == (at("09:00"), at("10:00"), 2)
     later = a_schedule(status=a_status(consumed=at("11:00")))
     assert resolve([BASE], 2, schedule=later).spec.consumed_through_time == at("11:00")
-
-
-def test_problems_are_those_in_force() -> None:
-    """R31 P8: the first one, and none below a Baseline that set them aside."""
-    bad, begin = listed(a_record(2), is_readable=False), listed(a_record(3, reason="Unblocked"))
-    assert first_problem([BASE, bad, listed(a_record(3))]) == (name(2), f"record {name(2)} can't be read")
-    assert first_problem([BASE, listed(a_record(2), previous="x")]) == (
-        name(2),
-        f"record {name(2)} does not follow {name(1)}",
-    )
-    assert first_problem([BASE, listed(a_record(5), previous="x")]) is None, "what lies between was pruned"
-    assert first_problem([BASE, bad, begin]) is None
-    assert in_force([BASE, bad, begin]) == [begin]
 
 
 def blocked(annotation: str | None, **known: object) -> Snapshot:
