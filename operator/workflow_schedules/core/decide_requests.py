@@ -244,7 +244,7 @@ def _judge_input(
         last_successful_time=requests.last_successful_time(snapshot),
     )
     given = spec.input if record.spec.input is None else record.spec.input
-    return judge_input(resolve_input(given, spec.input_from, facts), snapshot.definition if spec.workflow_ref else None)
+    return judge_input(resolve_input(given, spec.input_from, facts), snapshot.definition)
 
 
 def _no_definition(accepted: Accepted, reason: str) -> _Refused:
