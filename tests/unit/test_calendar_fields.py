@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -29,7 +28,7 @@ from workflow_schedules.core.due_times import (
     parse_cron,
     start_of_date,
 )
-from workflow_schedules.core.jitter import NO_JITTER, Jitter
+from workflow_schedules.core.jitter import Jitter
 from workflow_schedules.core.misfire import Judgement, Misfire, Verdict, judge_due
 from workflow_schedules.core.refusals import Refusal, refusals
 from workflow_schedules.core.triggers import Calendar, Trigger
@@ -337,52 +336,6 @@ def test_every_instant_is_accounted_for_beside_excluded_dates_and_jitter(
 
 
 # Jitter
-
-
-@pytest.mark.parametrize(
-    ("schedule", "seconds", "limit"),
-    [("* * * * *", 86400, 29), ("*/5 * * * *", 60, 60), ("0 * * * *", 86400, 1799), ("0 0 * * *", 3600, 3600)],
-)
-def test_a_start_is_late_by_a_stable_part_below_half_the_gap(schedule: str, seconds: int, limit: int) -> None:
-    """`maxJitterSeconds`."""
-    trigger, jitter = parse_cron(schedule, "UTC"), Jitter(uid="one", max_seconds=seconds)
-    instants = [at("2026-01-01") + timedelta(days=day) for day in range(300)]
-    delays = [(jitter.start_of(instant, trigger) - instant).total_seconds() for instant in instants]
-    assert all(0 <= delay <= limit for delay in delays)
-    assert len(set(delays)) > limit / 30
-    assert max(delays) > 0.9 * limit
-    assert delays == [(jitter.start_of(instant, trigger) - instant).total_seconds() for instant in instants]
-    other = Jitter(uid="other", max_seconds=seconds)
-    assert delays != [(other.start_of(instant, trigger) - instant).total_seconds() for instant in instants]
-
-
-def test_a_delay_never_changes_between_releases() -> None:
-    """Stable: what one replica of one version computes, any other does."""
-    jitter, trigger = (
-        Jitter(uid="5c4ed01e-0000-4000-8000-000000000001", max_seconds=600),
-        parse_cron("0 * * * *", "UTC"),
-    )
-    assert jitter.start_of(at("2026-01-01T10:00"), trigger) == at("2026-01-01T10:02:47")
-    assert NO_JITTER.start_of(at("2026-01-01T10:00"), trigger) == at("2026-01-01T10:00")
-
-
-def test_the_last_instant_has_all_of_it() -> None:
-    once = trigger_of(a_spec(run_once_time="2026-01-01T10:00:00Z"))
-    delays = {Jitter(uid=str(n), max_seconds=5).start_of(at("2026-01-01T10:00"), once) for n in range(60)}
-    assert delays == {at("2026-01-01T10:00") + timedelta(seconds=n) for n in range(6)}
-
-
-@given(union=st.lists(crons(), min_size=1, max_size=2), seconds=st.integers(1, 86400), uid=st.text(max_size=3))
-@settings(max_examples=settings.default.max_examples // 2, deadline=None)
-def test_starts_keep_the_order_of_their_instants(union: list[Cron], seconds: int, uid: str) -> None:
-    """A delay ends before half the gap, so that only the newest due instant can be waiting."""
-    assume(not refusals(a_schedule(schedule=None, schedules=tuple(cron.text for cron in union))))
-    trigger, jitter = a_calendar(*(cron.text for cron in union)), Jitter(uid=uid, max_seconds=seconds)
-    instants = [at("2026-01-01")]
-    while len(instants) < 5 and (following := next_due_time(trigger, after=instants[-1])) is not None:
-        instants.append(following)
-    for instant, following in pairwise(instants[1:]):
-        assert instant <= jitter.start_of(instant, trigger) < instant + (following - instant) / 2
 
 
 WAITING = [
