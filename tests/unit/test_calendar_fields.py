@@ -371,70 +371,13 @@ def test_what_is_excluded_waits_for_no_jitter() -> None:
     assert got == Judgement(verdict=verdict(EXCLUDED, "2026-01-01T10:00"))
 
 
-# One-shots, and what is refused
+# One-shots, and what is shared
 
 
 def test_a_one_shot_on_an_excluded_date_is_skipped_on_record() -> None:
     trigger = trigger_of(a_spec(run_once_time="2026-12-24T23:30:00Z", time_zone=BERLIN, exclude_dates=("2026-12-25",)))
     got = judge_due(trigger, RULE_SKIP, after=at("2026-12-24"), now=at("2026-12-24T23:30"), free_slots=1)
     assert got == Judgement(verdict=verdict(EXCLUDED, "2026-12-24T23:30"))
-
-
-BAD_DATES = [
-    "2026-02-29",
-    "2026-13-01",
-    "20261225",
-    "2026-W52-5",
-    "26-12-25",
-    "2026-12-25T00:00:00Z",
-    "0000-01-01",
-    "Xmas",
-    "",
-]
-REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
-    ("no expression", {"schedules": ()}, "spec", "runOnceTime is needed, none is set"),
-    ("both of them", {"schedule": "0 * * * *", "schedules": ("5 * * * *",)}, "spec", "more than one is set"),
-    ("eleven expressions", {"schedules": ("0 * * * *",) * 11}, "spec.schedules", "11 expressions; write at most 10"),
-    ("a bad one among them", {"schedules": ("0 * * * *", "61 * * * *")}, "spec.schedules[1]", "'61' is not read"),
-    ("one that never fires among them", {"schedules": ("0 0 31 2 *", "0 0 1 1 *")}, "spec.schedules[0]", "no such date"),
-    ("401 dates", {"schedule": "0 * * * *", "exclude_dates": ("2026-01-01",) * 401}, "spec.excludeDates", "write at most 400"),
-    ("the end before the start",
-     {"schedule": "0 * * * *", "start_time": "2026-01-02T00:00:00Z", "end_time": "2026-01-01T00:00:00Z"},
-     "spec.endTime", "is not later than startTime"),
-    ("the end at the start",
-     {"schedule": "0 * * * *", "start_time": "2026-01-02T00:00:00Z", "end_time": "2026-01-02T00:00:00Z"},
-     "spec.endTime", "is not later than startTime"),
-    ("negative jitter", {"schedule": "0 * * * *", "max_jitter_seconds": -1}, "spec.maxJitterSeconds", "outside 0 to 86400"),
-    ("jitter over a day", {"schedule": "0 * * * *", "max_jitter_seconds": 86401}, "spec.maxJitterSeconds", "86401 is outside"),
-    ("a one-shot after the end", {"run_once_time": "2026-01-02T00:00:00Z", "end_time": "2026-01-01T00:00:00Z"},
-     "spec.runOnceTime", "outside of startTime and endTime and would never run"),
-    ("a one-shot before the start", {"run_once_time": "2026-01-02T00:00:00Z", "start_time": "2026-01-03T00:00:00Z"},
-     "spec.runOnceTime", "outside of startTime and endTime"),
-    *[(f"no date: {text!r}", {"schedule": "0 * * * *", "exclude_dates": ("2026-12-24", text)}, "spec.excludeDates[1]",
-       f"{text!r} is no date; write it as 2026-12-25") for text in BAD_DATES],
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("fields", "path", "message"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
-def test_refused_with_field_and_remedy(fields: dict[str, Any], path: str, message: str) -> None:
-    """R5, R36."""
-    found = refusals(a_schedule(**{"schedule": None, **fields}))
-    assert len(found) == 1, found
-    assert found[0].message.startswith(f"{path}: ")
-    assert message in found[0].message
-
-
-def test_all_that_is_wrong_is_said_at_once() -> None:
-    """R36: a bad zone hides no bad expression."""
-    bad = a_schedule(
-        schedule=None, schedules=("61 * * * *", "@daily   "), time_zone="Mars", exclude_dates=("never",), max_jitter_seconds=-1,
-        starting_deadline_seconds=1, max_active_runs=3,
-    )  # fmt: skip
-    paths = [refusal.path for refusal in refusals(bad)]
-    assert paths == [
-        ("timeZone",), ("schedules", 0), ("schedules", 1), ("maxActiveRuns",), ("startingDeadlineSeconds",),
-        ("maxJitterSeconds",), ("excludeDates", 0),
-    ]  # fmt: skip
 
 
 def test_equal_specs_share_one_calendar() -> None:
