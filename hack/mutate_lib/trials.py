@@ -211,7 +211,7 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 class _Only:
-    """Leaves the tests that run the changed line, in this order, and those that are newer than what was written down."""
+    """Leaves the tests that run the changed line, in this order, and what was added to the module's own file since."""
 
     def __init__(self, tests: list[str], known: set[str]) -> None:
         self._order = {test: index for index, test in enumerate(tests)}
@@ -227,4 +227,5 @@ class _Only:
 
     def _is_asked(self, item: pytest.Item) -> bool:
         test = item.nodeid
-        return test in self._order or test not in self._known or test.partition("::")[0] in self._files
+        file = test.partition("::")[0]
+        return test in self._order or file in self._files or (file in self._order and test not in self._known)
