@@ -124,6 +124,12 @@ def test_the_number_is_beyond_all_that_were_seen() -> None:
         assert set_aside(a_snapshot(), a_schedule(), log, no_jobs, step=step, now=at(NOW)).spec.sequence == number
 
 
+def test_the_message_is_cut_to_what_the_schema_takes() -> None:
+    step = Unblock(record="r" * 5000, state=State.ACTIVE)
+    message = set_aside(a_snapshot(), a_schedule(), [BASE], no_jobs, step=step, now=at(NOW)).spec.message
+    assert len(message or "") == 4096
+
+
 def test_what_the_last_record_to_trust_knew() -> None:
     """R31 P5: a record that can't be read breaks no chain, and is none to trust."""
     head = listed(an_admission(2, generation=7, waiting=(at("10:15"),)))
