@@ -223,7 +223,7 @@ class _Only:
         items[:] = self.of(items)
 
     def of(self, items: list[pytest.Item]) -> list[pytest.Item]:
-        return sorted(filter(self._is_asked, items), key=lambda item: self._order.get(item.nodeid, -1))
+        return sorted(filter(self._is_asked, items), key=lambda item: self._order.get(item.nodeid, len(self._order)))
 
     def _is_asked(self, item: pytest.Item) -> bool:
         test = item.nodeid
