@@ -63,6 +63,8 @@ def resolve(
 
 BASE = listed(a_record(1))
 OPEN = listed(an_admission(2))
+STARTED = ScheduleOccurrenceStatus(outcome=Outcome.RUNNING, start_time=at("10:00:01"), job_uid="job-2")
+RUNS = listed(an_admission(2, status=STARTED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,11 @@ CASES = [
     Case("gone: the number is not used again", [BASE], 2, 3, "record-1"),
     Case("forged beyond a hole", [BASE, listed(an_admission(7), previous="x")], 7, 8, "record-7", closed=(7,)),
     Case("nothing is left", [], 5, 6, None),
+    Case("nothing is left to trust", [listed(an_admission(2))], 2, 3, "record-2", closed=(2,)),
+    Case("all runs that the head calls open go on",
+         [BASE, OPEN, listed(an_admission(3, open=(2, 3))), listed(a_record(4), is_readable=False)], 4, 5, "record-4", (2, 3)),
+    Case("one that runs and is set aside is open no more", [BASE, RUNS, listed(an_admission(3, open=(2, 3)))],
+         2, 4, "record-3", (3,), (2,)),
     Case("what was set aside before counts for nothing", [BASE, listed(an_admission(2), is_readable=False), listed(a_record(
         3, reason="Unblocked")), listed(an_admission(4)), listed(a_record(5), is_readable=False)], 5, 6, "record-5", (4,)),
 ]  # fmt: skip
@@ -119,6 +126,10 @@ def test_the_number_is_beyond_all_that_were_seen() -> None:
     seen = a_schedule(status=a_status(log_head=9))
     spec = resolve([BASE, OPEN], 3, schedule=seen).spec
     assert (spec.sequence, spec.previous_uid) == (10, "record-2")
+    behind = resolve([BASE, OPEN, listed(a_record(3), is_readable=False)], 3, schedule=seen).spec
+    assert (behind.sequence, behind.previous_uid) == (10, "record-2"), (
+        "what is not the next one follows what is trusted"
+    )
     for log, number in (([], 1), ([BASE], 2)):
         step = Unblock(record="odd", state=State.ACTIVE)
         assert set_aside(a_snapshot(), a_schedule(), log, no_jobs, step=step, now=at(NOW)).spec.sequence == number
@@ -138,6 +149,9 @@ def test_what_the_last_record_to_trust_knew() -> None:
     assert found.spec.message is not None
     assert found.spec.message.startswith("Unblocked at generation 1")
     assert found.spec.message.endswith(f"; set aside: {name(3)}")
+    assert resolve([BASE, head, listed(a_record(3, generation=9))], 3).known_generation == 7, (
+        "what blocks is not trusted"
+    )
     assert resolve([], 3).known_generation is None
     assert resolve([], 3).spec.waiting == ()
 
@@ -145,7 +159,8 @@ def test_what_the_last_record_to_trust_knew() -> None:
 def test_a_run_with_its_own_job_keeps_its_slot_whoever_called_it_open() -> None:
     """R31: overlap is not cleared."""
     log = [BASE, listed(an_admission(2), previous="x")]
-    assert resolve(log, 2, jobs=has(a_job())).spec.open == (2,)
+    found = resolve(log, 2, jobs=has(a_job()))
+    assert (found.spec.open, [record.number for record in found.runs], found.closings) == ((2,), [2], ())
     assert resolve(log, 2, jobs=has(a_job(owner_uid="forged"))).spec.open == ()
 
 
@@ -172,6 +187,19 @@ def test_a_run_that_can_not_be_read_ends_as_its_job_did(job: Job, waits: bool, w
 def test_the_job_of_a_record_that_is_gone_is_waited_for() -> None:
     assert resolve([BASE], 2, jobs=has(a_job())).waits_for == a_job().ref
     assert resolve([BASE], 2, jobs=has(a_job(JobPhase.COMPLETED))).waits_for is None
+    assert resolve([BASE], 2, jobs=has(a_job(is_gone=True))).waits_for is None
+
+
+def test_what_is_known_of_a_run_that_is_set_aside_stays() -> None:
+    """R31: and it counts as a failure of its own revision."""
+    log = [BASE, RUNS, listed(an_admission(3, open=(2, 3)))]
+    (closing,) = resolve(log, 2).closings
+    assert (closing.status.start_time, closing.status.job_uid) == (at("10:00:01"), "job-2")
+    pausing = a_schedule(pause_after_failures=3)
+    runs = [an_admission(2, schedule=pausing), an_admission(3, schedule=pausing, open=(2, 3))]
+    totals = resolve([listed(a_record(1, schedule=pausing)), *map(listed, runs)], 2, schedule=pausing).spec.totals
+    assert totals is not None
+    assert totals.counted_failures == 1
 
 
 def test_totals_come_from_the_last_record_to_trust_or_the_status() -> None:
@@ -294,20 +322,22 @@ def test_the_state_it_goes_on_in(snapshot: Snapshot, want: State | None) -> None
 
 
 WAITING = a_run(job=a_job(JobPhase.WAITING, started=None), is_create_unanswered=True)
-RUNS = a_run(outcome=Outcome.RUNNING, job=a_job())
+GOES_ON = a_run(outcome=Outcome.RUNNING, job=a_job())
 DECISIONS = [
     ("nobody asks", blocked(None), False, None, "to set it aside: kubectl wfs unblock hourly --record r"),
     ("another is named", blocked("q"), False, None, "names q, which does not block: write r"),
     ("it is named", blocked("r"), True, None, "as soon as no write of an earlier holder can arrive"),
     ("P12 not right after a takeover", blocked("r", since_acquired=SETTLE), False, "10:20:31", "as soon as"),
+    ("P12 for as long as it takes", blocked("r", since_acquired=SETTLE - timedelta(seconds=5)), False, "10:20:36", "as soon as"),
     ("P12 but then", blocked("r", since_acquired=SETTLE + timedelta(seconds=1)), True, None, "as soon as"),
     ("P12 not while an own create may arrive", blocked("r", runs=(WAITING,)),
      False, "10:20:31", "as soon as"),
-    ("P12 nor the outcome of one of two", blocked("r", runs=(RUNS, replace(RUNS, is_outcome_unanswered=True))),
+    ("P12 nor the outcome of one of two", blocked("r", runs=(GOES_ON, replace(GOES_ON, is_outcome_unanswered=True))),
      False, "10:20:31", "as soon as"),
     ("not while its Job runs", blocked("r", waits_for=a_job()), False, None, "when its Job"),
     ("nothing is named, and nothing blocks by name", a_snapshot(contradiction="record r is gone"), False, None, "r is gone"),
-    ("the schedule is gone", a_snapshot(None, contradiction="record r is gone"), False, None, "r is gone"),
+    ("the schedule is gone", of(None), False, None, "r is gone"),
+    ("its Job is gone", blocked("r", waits_for=a_job(is_gone=True)), True, None, "r is gone"),
     ("but afterwards", blocked("r", waits_for=a_job(JobPhase.FAILED)), True, None, "r is gone"),
 ]  # fmt: skip
 
@@ -320,5 +350,6 @@ def test_when_it_is_set_aside(case: str, snapshot: Snapshot, want: bool, wake: s
     assert case
     plan = decide(snapshot, now=at("10:20:30"))
     assert isinstance(plan.step, Unblock) is want
+    assert (plan.step.record if isinstance(plan.step, Unblock) else "r") == "r"
     assert plan.next_wake_at == (at(wake) if wake else None)
     assert says in blocked_message(snapshot)

@@ -61,7 +61,7 @@ class SetAside:
     runs: tuple[Record, ...]
     closings: tuple[Closing, ...]
     waits_for: ObjectRef | None
-    known_generation: int | None = None
+    known_generation: int | None
 
 
 def decide_blocked(snapshot: Snapshot, schedule: Schedule, *, state: State, now: datetime) -> Plan:
@@ -126,7 +126,7 @@ def set_aside(
         spec=spec,
         runs=tuple(each.record for each in kept if each.record is not None),
         closings=closings,
-        waits_for=_running_job(lost, part, snapshot, jobs, step.record),
+        waits_for=_running_job(lost, part, schedule, jobs, step.record),
         known_generation=head.spec.generation if head else None,
     )
 
@@ -150,8 +150,7 @@ def _is_kept(each: Listed, head: Record | None, job: Job | None, blocking: str) 
         return False
     if _own(each, job) is not None:
         return True
-    is_known = head is not None and (each.number in head.spec.open or each.uid == head.uid)
-    return is_known and each.ref.name != blocking
+    return head is not None and each.number in head.spec.open and each.ref.name != blocking
 
 
 def _own(each: Listed, job: Job | None) -> Job | None:
@@ -161,14 +160,14 @@ def _own(each: Listed, job: Job | None) -> Job | None:
 def _running_job(
     lost: list[Listed],
     part: list[Listed],
-    snapshot: Snapshot,
+    schedule: Schedule,
     jobs: Callable[[ObjectRef], Job | None],
     blocking: str,
 ) -> ObjectRef | None:
     """Return the Job that must end first: it would overlap with what is admitted next."""
     found = [_own(each, jobs(each.ref)) for each in lost]
-    if snapshot.schedule is not None and blocking not in {each.ref.name for each in part}:
-        found.append(jobs(replace(snapshot.schedule.ref, name=blocking)))  # the record is gone, its Job may not be
+    if blocking not in {each.ref.name for each in part}:
+        found.append(jobs(replace(schedule.ref, name=blocking)))  # the record is gone, its Job may not be
     return next((job.ref for job in found if job is not None and _is_running(job)), None)
 
 
@@ -178,7 +177,7 @@ def _is_running(job: Job) -> bool:
 
 def _closing(each: Listed, job: Job | None, writer: Writer, now: datetime) -> Closing:
     record = each.record or _stand_in(each)
-    ended = outcome_due(Run(record=record, job=job), now=now, writer=writer) if job else None
+    ended = outcome_due(Run(record=record, job=job), now=now, writer=writer)
     unknown = ended_without_job(
         record,
         reason="SetAside",
@@ -213,7 +212,9 @@ def _baseline(
     step: Unblock,
     now: datetime,
 ) -> ScheduleOccurrenceSpec:
-    runs = [Run(record=each.record) for each in part if each in kept or _has_ended(each, head)]  # type: ignore[arg-type]
+    readable = [Run(record=each.record) for each in part if each.record is not None]
+    going_on = {each.number for each in kept}
+    runs = [run for run in readable if run.is_finished or run.record.number in going_on]
     runs += [Run(record=replace(each.listed.record or _stand_in(each.listed), status=each.status)) for each in closings]
     known = replace(snapshot, head=head, runs=tuple(runs))
     consumed = max(filter(None, (_watermark(head), _stored_watermark(schedule), parse_utc(now))))
@@ -237,12 +238,6 @@ def _baseline(
             "message": f"{spec.message}; set aside: {step.record}"[:4096],
         }
     )
-
-
-def _has_ended(each: Listed, head: Record | None) -> bool:
-    """Tell whether a run has ended since the last record to trust called it open: its outcome is still to be counted."""
-    is_known = head is not None and (each.number in head.spec.open or each.uid == head.uid)
-    return is_known and each.record is not None and each.record.status.outcome is not None and not each.is_open
 
 
 def _given_up(head: Record | None, schedule: Schedule, until: datetime) -> Verdict | None:
