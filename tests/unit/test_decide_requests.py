@@ -176,6 +176,10 @@ CASES = [
          snapshot=a_snapshot(a_schedule(problem="spec.enabled: no"))),
     Case("P11 the schedule of that name is another", (a_request(status=resolved(schedule_uid="gone")),), "nothing",
          wake="10:10:01"),
+    Case("P11 the schedule is gone", (a_request(status=resolved()),), "nothing", wake="10:10:01",
+         snapshot=a_snapshot(None, head=None)),
+    Case("P11 definition on", (a_request(status=resolved()),), "CreateJob now",
+         snapshot=a_snapshot(CHILD, definition=a_definition())),
     Case("P11 definition switched off since", (a_request(status=resolved()),), "nothing", wake="10:10:01",
          snapshot=a_snapshot(CHILD, definition=a_definition(is_enabled=False))),
 ]  # fmt: skip
@@ -224,6 +228,8 @@ REFUSALS = [
      "spec.scheduledTime: 2026-01-01T11:00:00Z is not past; a backfill runs a past instant"),
     ("none", a_request(backfill="09:01"), a_snapshot(), "10:00:05",
      "spec.scheduledTime: 2026-01-01T09:01:00Z is no instant of this schedule; the next one after it is 2026-01-01T10:00:00Z"),
+    ("a second after one", a_request(backfill="09:00:01"), a_snapshot(), "10:00:05",
+     "spec.scheduledTime: 2026-01-01T09:00:01Z is no instant of this schedule; the next one after it is 2026-01-01T10:00:00Z"),
     ("none any more", a_request(backfill="09:00"), a_snapshot(a_schedule(end_time=at("08:00"))), "10:00:05",
      "spec.scheduledTime: 2026-01-01T09:00:00Z is no instant of this schedule"),
 ]  # fmt: skip
