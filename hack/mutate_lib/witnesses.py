@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import coverage
-import hypothesis
 import pytest
 
 if TYPE_CHECKING:
@@ -45,29 +44,28 @@ class Witnesses:
     seconds: dict[str, float]
     by_line: dict[str, dict[int, list[str]]]
 
-    @property
-    def slow(self) -> set[str]:
-        """Return the tests that are never asked."""
-        return {test for test, seconds in self.seconds.items() if seconds >= _SLOW}
-
     def of(self, module: str, lines: frozenset[int] | None) -> list[str]:
         """Return the tests that run any of these lines (None: of the module), its own file's first, then the quick ones."""
         ran = self.by_line.get(module, {})
         found = {test for line in (ran if lines is None else lines & ran.keys()) for test in ran[line]}
-        found -= self.slow
+        found = {test for test in found if self.seconds.get(test, 0.0) < _SLOW}
         if (own := UNIT / f"test_{module}.py").exists():
             found.add(str(own))  # for the sake of what was added to it since
         return sorted(found, key=lambda test: (f"test_{module}.py" not in test, self.seconds.get(test, 0.0)))[:_AT_MOST]
 
-    def quickly(self, module: str, lines: frozenset[int] | None) -> list[str]:
-        """Return those that say something about code that is exchanged once their files were read."""
-        return [test for test in self.of(module, lines) if not test.endswith(WHOLE_FILE)]
+    def files(self, module: str) -> list[str]:
+        """Return the files of tests that run any line of a module."""
+        return sorted({test.partition("::")[0] for test in self._all(module)})
+
+    def _all(self, module: str) -> set[str]:
+        own = UNIT / f"test_{module}.py"
+        return {test for tests in self.by_line.get(module, {}).values() for test in tests} | (
+            {str(own)} if own.exists() else set()
+        )
 
     def anew(self, module: str, lines: frozenset[int] | None) -> list[str]:
         """Return those that say more with everything imported anew: the files that run the lines when they are read."""
-        return [
-            test for test in self.of(module, lines) if lines is None or test.endswith(WHOLE_FILE) or "::" not in test
-        ]
+        return [test for test in self.of(module, lines) if lines is None or test.endswith(WHOLE_FILE)]
 
 
 def read_or_record(module_hash: str, cache: Path) -> Witnesses:
@@ -98,8 +96,6 @@ def test_files() -> list[str]:
 
 
 def _record(cache: Path) -> dict[str, object]:
-    hypothesis.settings.register_profile("recorded", deadline=None)  # a busy machine is no failure
-    hypothesis.settings.load_profile("recorded")
     data = cache / "coverage"
     measured = coverage.Coverage(data_file=str(data), include=[f"{CORE}/*"], config_file=False)
     measured.start()

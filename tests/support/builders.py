@@ -21,6 +21,7 @@ from workflow_schedules.api.occurrence import (
 )
 from workflow_schedules.api.schedule import State, WorkflowRef, WorkflowScheduleSpec, WorkflowScheduleStatus
 from workflow_schedules.core.identity import canonical, pin, spec_hash
+from workflow_schedules.core.listed import Listed
 from workflow_schedules.core.model import (
     Definition,
     Job,
@@ -170,6 +171,22 @@ def an_admission(number: int = 2, scheduled: datetime | None = None, **fields: o
     fields.setdefault("open", (number,))
     fields.setdefault("template_hash", TEMPLATE.hash)
     return a_record(number, Decision.ADMITTED, scheduled_time=instant, **fields)
+
+
+def listed(record: Record, *, is_readable: bool = True, previous: str | None = "the one before") -> Listed:
+    """Build what a LIST tells of a record."""
+    outcome = record.status.outcome
+    return Listed(
+        ref=record.ref,
+        number=record.number,
+        uid=record.uid,
+        resource_version=record.resource_version,
+        created_at=record.created_at,
+        previous_uid=f"record-{record.number - 1}" if previous == "the one before" else previous,
+        is_open=record.spec.decision is Decision.ADMITTED and not (outcome and outcome.is_final),
+        record=record if is_readable else None,
+        problem="" if is_readable else f"record {record.ref.name} can't be read",
+    )
 
 
 def a_run(

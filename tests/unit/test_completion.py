@@ -9,10 +9,11 @@ import pytest
 from support.builders import a_record, a_run, a_schedule, a_snapshot, a_status, an_admission, at
 from workflow_schedules.api.occurrence import Decision, Outcome, Totals
 from workflow_schedules.api.schedule import ConcurrencyPolicy, Counts, MisfirePolicy, State
-from workflow_schedules.core.acceptance import Refusal, accept
+from workflow_schedules.core.acceptance import accept
 from workflow_schedules.core.decide import decide
 from workflow_schedules.core.model import Schedule, Snapshot
 from workflow_schedules.core.plan import Append
+from workflow_schedules.core.refusals import Refusal
 from workflow_schedules.core.status import project
 
 TWICE = a_schedule(run_limit=2)

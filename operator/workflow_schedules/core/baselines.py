@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from workflow_schedules.api.schedule import State
 from workflow_schedules.core import completion, log, pause
-from workflow_schedules.core.acceptance import Refusal, accept
+from workflow_schedules.core.acceptance import accept
 from workflow_schedules.core.misfire import Verdict, undecided
 from workflow_schedules.core.plan import Append
+from workflow_schedules.core.refusals import Refusal
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -15,12 +15,13 @@ from workflow_schedules.api.schedule import (
     WorkflowScheduleStatus,
 )
 from workflow_schedules.core import completion, log, pause
-from workflow_schedules.core.acceptance import Accepted, Refusal, accept, definition_problem
+from workflow_schedules.core.acceptance import Accepted, accept, definition_problem
 from workflow_schedules.core.baselines import change_of_generation, first_watermark
 from workflow_schedules.core.decide import admission_state, hold_reason, state_of
 from workflow_schedules.core.due_times import due_times
 from workflow_schedules.core.ending import run_problem
 from workflow_schedules.core.model import RefusedBy
+from workflow_schedules.core.refusals import Refusal
 from workflow_schedules.core.requests import last_successful_time, merge_recent
 from workflow_schedules.core.totals import totals_now
 from workflow_schedules.core.unblock import blocked_message
