@@ -130,7 +130,7 @@ def test_fields(case: Case) -> None:
 # The second calendar, extended to the fields
 
 
-@settings(max_examples=settings.default.max_examples // 2, deadline=None)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(
     union=st.lists(crons(), min_size=1, max_size=3),
     start=st.integers(0, len(WINDOWS) - 1),
@@ -169,7 +169,7 @@ def test_unions_and_policies_fire_as_the_second_calendar_says(
         check_all_ways(verdict.trigger, low, until, want)
 
 
-@settings(max_examples=settings.default.max_examples // 2, deadline=None)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(
     union=st.lists(crons(), min_size=2, max_size=4),
     window=st.sampled_from(WINDOWS),

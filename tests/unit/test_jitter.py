@@ -55,7 +55,7 @@ def test_the_last_instant_has_all_of_it() -> None:
 
 
 @given(union=st.lists(crons(), min_size=1, max_size=2), seconds=st.integers(1, 86400), uid=st.text(max_size=3))
-@settings(max_examples=settings.default.max_examples // 2, deadline=None)
+@settings(max_examples=settings.default.max_examples // 2)
 def test_starts_keep_the_order_of_their_instants(union: list[Cron], seconds: int, uid: str) -> None:
     """A delay ends before half the gap, so that only the newest due instant can be waiting."""
     assume(not refusals(a_schedule(schedule=None, schedules=tuple(cron.text for cron in union))))

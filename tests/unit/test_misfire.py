@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import TypeAlias
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.builders import a_spec, at
@@ -252,7 +252,6 @@ def brute(
     return verdicts, waiting
 
 
-@settings(deadline=None)
 @given(
     keep=st.integers(1, 12),
     deadline=st.sampled_from([None, 5, 3600, 40_000, 200_000]),

@@ -72,7 +72,7 @@ def scenes(draw: st.DrawFn) -> tuple[Scene, list[Ending]]:
 
 
 @given(scenes())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_what_was_decided_before_is_what_would_be_decided_again(made: tuple[Scene, list[Ending]]) -> None:
     """R6, R8: the same rows, whether every situation is decided or only each new one."""
     scene, endings = made
