@@ -456,3 +456,33 @@ def add_pod(world: World, job: str) -> None:
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": job, "uid": uid, "controller": True}
     metadata = {"name": f"{job}-x", "namespace": "ns", "ownerReferences": [owner]}
     world.server.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {}})
+
+
+@pytest.mark.parametrize("is_watched", [True, False])
+def test_an_admission_that_arrives_after_its_schedule_was_deleted_gets_an_outcome(is_watched: bool) -> None:
+    """R20 R35: the record was on its way for longer than its sender waited, and nobody reads that log any more."""
+
+    async def story(world: World) -> None:
+        world.apply(a_schedule(**MINUTELY))
+        await world.sleep_until(at("09:59:59"))
+
+        def is_admission(request: ApiRequest) -> bool:
+            return request.method == "POST" and request.path.endswith("/scheduleoccurrences")
+
+        world.fault(Fault(delay_seconds=20), matches=is_admission)
+        await world.sleep_until(at("10:00:10"))
+        world.delete("s")
+        await asyncio.sleep(1)
+        if not is_watched:  # what a list tells, after a gap, instead of an event
+            world.fault(Fault(status=503), matches=lambda request: request.method == "WATCH")
+            world.server.break_watches()
+            await world.sleep_until(at("10:00:25"))
+            world.server.compact()
+            world.heal()
+        await world.sleep_until(at("10:11"))
+        last = world.records()[-1]
+        assert last["spec"]["decision"] == "Admitted"
+        assert last["status"]["reason"] == "NotStarted"
+        assert world.job_names() == []
+
+    run(story)

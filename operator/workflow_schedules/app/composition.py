@@ -63,7 +63,7 @@ class Operator:
             tell_refused=self._events.refused,
         )
         sweep = Sweep(self._cluster, wakeups)
-        self.feed = Feed(cache, wakeups, asyncio.get_running_loop(), on_list=sweep.note_list)
+        self.feed = Feed(cache, wakeups, asyncio.get_running_loop(), on_list=sweep.note_list, lease=str(settings.lease))
         self._elector = Elector(client, settings.lease, identity=identity, clock=clock, times=settings.lease_times)
         self._leader = Leader(
             cluster=self._cluster,

@@ -166,6 +166,24 @@ class Cache:
         self.log(uid).runs[record.number] = RunMemory(record=record)
         self._count_runs(uid)
 
+    def remember_stray(self, body: Mapping[str, Any], lease: str) -> str | None:
+        """Take in an unfinished run of a schedule that is gone, where it is not known; return that schedule's UID.
+
+        Its record arrived after the schedule was deleted: it was on its way for long, or another leader sent it.
+        """
+        try:
+            record = wire.record_of(body)
+        except wire.NotARecordError:
+            return None
+        uid, log = record.spec.schedule_ref.uid, self.logs.get(record.spec.schedule_ref.uid or "")
+        if not uid or uid in self.schedules or is_final(record) or is_other_lease(record.spec.lease, lease):
+            return None
+        is_known = log is not None and record.number in log.runs
+        if is_known or record.ref.name != names.record_name(record.spec.schedule_ref.name, uid, record.number):
+            return None
+        self.remember_run(uid, record)
+        return uid
+
     def count_places(self, uid: str, *, answered_before: float) -> None:
         """Count the places of a schedule after a write; one of an admission that may still arrive, or has, stays taken.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from workflow_schedules.api.names import LABEL_SCHEDULE_UID
 from workflow_schedules.cluster import wire
 from workflow_schedules.cluster.job_store import SeenJob
 from workflow_schedules.cluster.request_store import key_of
@@ -32,12 +33,14 @@ class Feed:
         loop: asyncio.AbstractEventLoop,
         *,
         on_list: Callable[[], None],
+        lease: str = "",
     ) -> None:
-        """Take what is fed, and who is told that a watch of what people write began anew with a list."""
+        """Take what is fed, who is told that a watch of what people write began anew with a list, and the Lease in use."""
         self._cache = cache
         self._wakeups = wakeups
         self._loop = loop
         self._on_list = on_list
+        self._lease = lease
         self.has_jobs = False
         self.has_requests = False
 
@@ -77,12 +80,21 @@ class Feed:
         """Take in the record of an unfinished run, of which something may be asked; ``DELETED``: it has ended."""
         if kind == "DELETED":
             self._cache.remove_cancel(body)
-        elif (uid := self._cache.put_cancel(body)) is not None:
+            return
+        self._take_stray(body)
+        if (uid := self._cache.put_cancel(body)) is not None:
             self._wakeups.wake(uid)
 
     def cancels(self, listed: list[Body], _resource_version: str) -> None:
         """Take in the records of all unfinished runs."""
+        for body in listed:
+            self._take_stray(body)
         self._wakeups.wake_all(self._cache.replace_cancels(listed))
+
+    def _take_stray(self, body: Body) -> None:
+        """Remember a run that came late, after its schedule was deleted: nobody reads that log any more (R35)."""
+        if "spec" in body and (uid := self._cache.remember_stray(body, self._lease)) is not None:
+            self._wakeups.wake(uid)
 
     def job(self, kind: str, body: Body) -> None:
         """Take in a Job."""
@@ -97,10 +109,10 @@ class Feed:
         self._wakeups.wake_all(self._cache.replace_jobs(listed, version))
         self.has_jobs = True
 
-    @staticmethod
-    def slim_cancel(body: Body) -> Body:
-        """Keep of a listed record what may ask for something."""
-        return {"metadata": body["metadata"]}
+    def slim_cancel(self, body: Body) -> Body:
+        """Keep of a listed record what may ask for something, and all of it where its schedule is gone."""
+        uid = (body["metadata"].get("labels") or {}).get(LABEL_SCHEDULE_UID)
+        return {"metadata": body["metadata"]} if uid in self._cache.schedules else body
 
     @staticmethod
     def slim_job(body: Body) -> SeenJob:
