@@ -54,8 +54,8 @@ class FakeApiServer:
         self.era = 0
         self.injected: list[bytes] = []
         self._date = (0, "")
-        self._waiting: set[asyncio.Future[None]] = set()
-        self.store.observers.append(lambda _kind, _change: self.wake_watches())
+        self._waiting: dict[Kind, set[asyncio.Future[None]]] = {}
+        self.store.observers.append(lambda kind, _change: self._wake_watches_of(kind))
 
     # what operators use
 
@@ -143,10 +143,15 @@ class FakeApiServer:
         self.break_watches()
 
     def wake_watches(self) -> None:
-        for future in self._waiting:
-            if not future.done():
-                future.set_result(None)
-        self._waiting.clear()
+        for kind in self._waiting:
+            self._wake_watches_of(kind)
+
+    def _wake_watches_of(self, kind: Kind) -> None:
+        waiting = self._waiting.get(kind)
+        if waiting:
+            for future in waiting:
+                _finish(future)
+            waiting.clear()
 
     # the inside, used by FakeTransport
 
@@ -173,16 +178,17 @@ class FakeApiServer:
         self.note(request, status)
         return Answer(status, headers, unfolded(body))
 
-    async def change(self, timeout_seconds: float) -> None:
-        """Wait until something happens to the server, or the time is over."""
+    async def change(self, kind: Kind, timeout_seconds: float) -> None:
+        """Wait until something happens to objects of a kind or to the server, or the time is over."""
         future = asyncio.get_running_loop().create_future()
-        self._waiting.add(future)
+        waiting = self._waiting.setdefault(kind, set())
+        waiting.add(future)
         handle = asyncio.get_running_loop().call_later(timeout_seconds, _finish, future)
         try:
             await future
         finally:
             handle.cancel()
-            self._waiting.discard(future)
+            waiting.discard(future)
 
     def _http_date(self) -> str:
         now = self._clock.now()

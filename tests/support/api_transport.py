@@ -13,6 +13,7 @@ from support.api_kinds import RefusedError, field_matcher, label_matcher, target
 from support.api_requests import ApiRequest
 from support.api_store import Change, Key, Stored
 from support.deep import unfolded
+from support.virtual_loop import outside
 from workflow_schedules.cluster.errors import UnansweredError, error_of
 from workflow_schedules.cluster.transport import Answer
 
@@ -31,6 +32,7 @@ class Fault:
         delay_seconds: time on the way to the server; the sender may give up meanwhile, the request still arrives.
         is_dropped: it never arrives.
         is_answer_lost: it is carried out, and the sender never learns it.
+        is_held: its sender is frozen before it leaves: see `FreezingLoop`.
         is_silent: a loss shows as a time-out (or a silent watch), not as a reset connection.
         status: answered with this code instead of being carried out.
         reason: of that answer.
@@ -41,6 +43,7 @@ class Fault:
     delay_seconds: float = 0.0
     is_dropped: bool = False
     is_answer_lost: bool = False
+    is_held: bool = False
     is_silent: bool = False
     status: int = 0
     reason: str = ""
@@ -75,6 +78,7 @@ class FakeTransport:
         self._server = server
         self._client = client
         self.latency_seconds = latency_seconds
+        self.watch_lag_seconds = 0.0
         self.is_closed = False
 
     async def request(
@@ -93,7 +97,11 @@ class FakeTransport:
         if self.is_closed:
             raise UnansweredError("the transport is closed", reason="Closed")
         fault = self._server.fault_of(request)
-        task = asyncio.create_task(self._travel(request, fault))
+        if fault.is_held:
+            await asyncio.sleep(0)
+            if self.is_closed:
+                raise UnansweredError("the transport is closed", reason="Closed")
+        task = asyncio.create_task(self._travel(request, fault), context=outside())
         self._server.in_flight.add(task)
         task.add_done_callback(self._done)
         done, _ = await asyncio.wait({task}, timeout=timeout_seconds)
@@ -140,7 +148,7 @@ class FakeTransport:
             await asyncio.sleep(idle_timeout_seconds)
             raise UnansweredError("silence", reason="Idle")
         async for line in watch.lines(idle_timeout_seconds):
-            await asyncio.sleep(self.latency_seconds / 2)
+            await asyncio.sleep(self.latency_seconds / 2 + self.watch_lag_seconds)
             yield unfolded(line)
 
     async def close(self) -> None:
@@ -184,7 +192,7 @@ class _Watch:
                 yield line
             if server.store.version <= self._position and server.era == era:
                 wake_at = min(self._ends_at, self._bookmark_at, last_line_at + idle_timeout_seconds)
-                await server.change(wake_at - loop.time())
+                await server.change(self._kind, wake_at - loop.time())
         for line in self._bookmark_lines():
             yield line
 

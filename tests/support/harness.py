@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from support.api_hooks import LeaseFence, lease_fence, record_rules
@@ -21,7 +22,7 @@ from support.api_transport import FakeTransport, Fault, FaultHook, LogEntry
 from support.auditor import Auditor
 from support.job_runner import JobRunner
 from support.retention_auditor import RetentionAuditor, identity_of
-from support.virtual_loop import VirtualClock
+from support.virtual_loop import VirtualClock, context_of
 from workflow_schedules.api.names import record_name
 from workflow_schedules.app.composition import Operator
 from workflow_schedules.app.settings import Settings, read_settings
@@ -75,13 +76,15 @@ class Process:
         self.clock = SkewedClock(world.clock, ahead)
         self.transport = LateTransport(world, world.server.transport(name, latency_seconds))
         self.operator = Operator(settings, Client(self.transport), clock=self.clock, identity=identity_of(name))
-        self._client = Client(world.server.transport(name, latency_seconds))
+        self.watching = world.server.transport(name, latency_seconds)
+        self._client = Client(self.watching)
         self._stop = asyncio.Event()
         feed = self.operator.feed
-        self.run = asyncio.create_task(self.operator.run(self._stop), name=f"operator {name}")
+        start = partial(asyncio.create_task, context=context_of(name))
+        self.run = start(self.operator.run(self._stop), name=f"operator {name}")
         self._watches = [
-            asyncio.create_task(self._watch(SCHEDULES, feed.schedule), name=f"schedules of {name}"),
-            asyncio.create_task(self._watch(DEFINITIONS, feed.definition), name=f"definitions of {name}"),
+            start(self._watch(SCHEDULES, feed.schedule), name=f"schedules of {name}"),
+            start(self._watch(DEFINITIONS, feed.definition), name=f"definitions of {name}"),
         ]
 
     async def _watch(self, resource: Resource, take: Callable[[str | None, Json], None]) -> None:
@@ -94,6 +97,7 @@ class Process:
     async def kill(self) -> None:
         """End it like kill -9: nothing more is sent, what is on its way arrives."""
         await self.transport.close()
+        await self.watching.close()
         await self._cancel(self.run, *self._watches)
 
     def ask_to_stop(self) -> None:

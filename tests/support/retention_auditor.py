@@ -17,9 +17,14 @@ KEPT = timedelta(seconds=180 - 3)  # whole seconds in objects, and an operator's
 
 
 class RetentionAuditor:
-    """An admission hook that refuses nothing and notes what is wrong."""
+    """An admission hook that refuses nothing and notes what is wrong.
+
+    Attributes:
+        kept: K, and a little less.
+    """
 
     def __init__(self, server: FakeApiServer, clock: Clock, violations: list[str]) -> None:
+        self.kept = KEPT
         self._server = server
         self._clock = clock
         self._violations = violations
@@ -110,7 +115,7 @@ class RetentionAuditor:
             times += [each["time"] for each in status.get("transitions", ())]
         leases = self._leases(record)
         times += [each["spec"]["acquireTime"] for each in leases if each["spec"].get("acquireTime")]
-        return all(self._clock.now() - parse_utc(time) >= KEPT for time in times)
+        return all(self._clock.now() - parse_utc(time) >= self.kept for time in times)
 
     def _wrong(self, rule: str, what: str) -> None:
         self._violations.append(f"{rule}: {what} (at {self._clock.now():%H:%M:%S})")

@@ -7,7 +7,9 @@ that is an error that names who waits. No threads and no sockets: nobody would w
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import selectors
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from datetime import UTC, datetime, timedelta
 from types import CoroutineType
@@ -41,6 +43,63 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         except DeadlockError as error:
             tasks = [task for task in asyncio.all_tasks(self) if not task.done()]
             raise DeadlockError(f"{error}; waiting: {sorted(map(_place, tasks))}") from None
+
+
+PROCESS: contextvars.ContextVar[str] = contextvars.ContextVar("process", default="")
+
+
+class FreezingLoop(VirtualTimeLoop):
+    """A virtual loop on which single processes can be stopped and go on, as SIGSTOP and SIGCONT do it.
+
+    What runs in a context with the name of a process (see `context_of`) belongs to it. While that is frozen none of it runs;
+    timers that end meanwhile are all over when it goes on.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ready = _Ready()
+
+    def freeze(self, process: str) -> None:
+        self._ready.held.setdefault(process, [])
+
+    def thaw(self, process: str) -> None:
+        self._ready.extend(self._ready.held.pop(process, ()))
+
+
+class _Ready(deque[asyncio.Handle]):
+    """What is to be run next; handles of frozen processes are put aside."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held: dict[str, list[asyncio.Handle]] = {}
+
+    def popleft(self) -> asyncio.Handle:
+        handle = super().popleft()
+        if not self.held or (process := handle._context.get(PROCESS, "")) not in self.held:  # type: ignore[attr-defined]
+            return handle
+        self.held[process].append(handle)
+        return _NOTHING
+
+
+class _Nothing:
+    """Looks cancelled to the loop."""
+
+    _cancelled = True
+
+
+_NOTHING: Any = _Nothing()
+
+
+def context_of(process: str) -> contextvars.Context:
+    """Return a context in which everything belongs to a process."""
+    context = contextvars.Context()
+    context.run(PROCESS.set, process)
+    return context
+
+
+def outside() -> contextvars.Context:
+    """Return a context in which nothing belongs to any process: the network's, and the world's."""
+    return contextvars.Context()
 
 
 class _JumpingSelector(selectors.SelectSelector):
@@ -83,7 +142,12 @@ class VirtualClock:
         await asyncio.sleep(max(0.0, (at - self.now()).total_seconds()))
 
 
-def run_virtual(main: Coroutine[Any, Any, T] | Callable[[VirtualClock], Awaitable[T]], start: datetime) -> T:
+def run_virtual(
+    main: Coroutine[Any, Any, T] | Callable[[VirtualClock], Awaitable[T]],
+    start: datetime,
+    *,
+    loop: Callable[[], VirtualTimeLoop] = VirtualTimeLoop,
+) -> T:
     """Run to the end on a fresh virtual loop: a coroutine, or a function that is given the clock.
 
     Tasks left over are cancelled, as ``asyncio.run`` does.
@@ -92,7 +156,7 @@ def run_virtual(main: Coroutine[Any, Any, T] | Callable[[VirtualClock], Awaitabl
     async def with_clock(function: Callable[[VirtualClock], Awaitable[T]]) -> T:
         return await function(VirtualClock(start))
 
-    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+    with asyncio.Runner(loop_factory=loop) as runner:
         return runner.run(main if asyncio.iscoroutine(main) else with_clock(main))
 
 

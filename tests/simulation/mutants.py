@@ -1,0 +1,661 @@
+"""The write protocol with one rule broken at a time: each must make the simulation fail (reliability, "How it is shown").
+
+A mutant changes the real code in one place, and its plan is a world in which just that rule is what keeps the invariants. Where
+another fence would catch the same, that one is taken away, too (`no_fence`, `no_rules`, `also`): each is shown on its own, and the
+plan without the mutant must hold even so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from simulation.plan import Do, Plan
+from support.api_hooks import LeaseFence
+from support.api_kinds import RefusedError
+from support.api_requests import Admission
+from workflow_schedules.api import names
+from workflow_schedules.api.schedule import State
+from workflow_schedules.cluster import apply, history, runs
+from workflow_schedules.cluster.fence import Fence
+from workflow_schedules.core import baselines, decide, ending, log, retention
+from workflow_schedules.core import runs as core_runs
+from workflow_schedules.core.acceptance import template_of
+from workflow_schedules.core.model import WriteOutcome
+from workflow_schedules.scheduler import leader, leadership
+from workflow_schedules.scheduler import retention as pruning
+from workflow_schedules.scheduler.removal import Remover
+
+Patch = pytest.MonkeyPatch
+LONG = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A broken rule.
+
+    Attributes:
+        name: as in reliability.md.
+        breaks: changes the code.
+        plan: a world that catches it.
+        kinds: what is wrong then, at least.
+        also: changes the code, too, but with the mutant and without: another defence against the same.
+    """
+
+    name: str
+    breaks: Callable[[Patch], None]
+    plan: Plan
+    kinds: frozenset[str]
+    also: Callable[[Patch], None] = lambda _patch: None
+
+
+MINUTELY: dict[str, Any] = {"name": "s", "schedule": "* * * * *"}
+EVERY_TEN: dict[str, Any] = {"name": "s", "schedule": "*/10 * * * *"}
+DUE = 30.0  # 10:00, the first full minute
+
+
+# names that are freed
+
+
+def no_k_for_jobs(patch: Patch) -> None:
+    real = retention.prune_jobs
+    patch.setattr(pruning, "prune_jobs", lambda jobs, limits, times: real(jobs, limits, _without_k(times)))
+    patch.setattr(pruning.Retention, "note", _look_at_once)
+
+
+def no_k_for_records(patch: Patch) -> None:
+    real = retention.prune_records
+
+    def prune(prunable: Any, *, surplus: int, times: Any) -> Any:  # noqa: ANN401
+        return real(prunable, surplus=surplus, times=_without_k(times))
+
+    patch.setattr(pruning, "prune_records", prune)
+    patch.setattr(pruning.Retention, "note", _look_at_once)
+
+
+def _without_k(times: retention.Times) -> retention.Times:
+    return replace(times, name_kept=timedelta(), since_acquired=LONG)
+
+
+def _look_at_once(self: Any, uid: str) -> None:  # noqa: ANN401
+    self._due.wake_at(uid, self._cluster.now() + timedelta(seconds=1))
+
+
+def k_from_finish(patch: Patch) -> None:
+    real = retention.prune_jobs
+
+    def prune(jobs: Any, limits: Any, times: Any) -> Any:  # noqa: ANN401
+        known = [replace(job, recorded_at=job.recorded_at and job.ended_at) for job in jobs]
+        return real(known, limits, replace(times, since_acquired=LONG))
+
+    patch.setattr(pruning, "prune_jobs", prune)
+    patch.setattr(pruning.Retention, "note", _look_at_once)
+
+
+def blind_retry(patch: Patch) -> None:
+    async def nothing_read(_cluster: object, _ref: object) -> bool:
+        return False
+
+    patch.setattr(runs, "read_job", nothing_read)
+
+
+def no_wait_before_pruning(patch: Patch) -> None:
+    patch.setattr(Remover, "_may_still_arrive", lambda _self, _uid: False)
+
+
+def past_the_stored_head(patch: Patch) -> None:
+    real = retention.prunable_records
+    patch.setattr(pruning, "prunable_records", lambda records, *, log_head, **rest: real(records, log_head=10**9, **rest))
+
+
+def job_before_outcome(patch: Patch) -> None:
+    real = retention.prune_jobs
+
+    def prune(jobs: Any, limits: Any, times: Any) -> Any:  # noqa: ANN401
+        return real([replace(job, recorded_at=job.ended_at) for job in jobs], limits, times)
+
+    patch.setattr(pruning, "prune_jobs", prune)
+
+
+# fences
+
+
+def only_older_is_refused(patch: Patch) -> None:
+    def judge(self: LeaseFence, admission: Admission) -> RefusedError | None:
+        written, lease = _written(admission), self._lease()
+        if written is None or lease is None or not self._is_operator(admission.client):
+            return None
+        return self._refusal(admission, "older") if (written[0] or 0) < lease.get("leaseTransitions", 0) else None
+
+    patch.setattr(LeaseFence, "__call__", judge)
+
+
+def _written(admission: Admission) -> Any:  # noqa: ANN401
+    from support import api_hooks  # noqa: PLC0415 - its inside
+
+    return api_hooks._fenced(admission)
+
+
+def no_self_fence(patch: Patch) -> None:
+    patch.setattr(Fence, "check", lambda _self: None)
+
+
+def no_epoch_check(patch: Patch) -> None:
+    patch.setattr(history, "_check_writer", lambda _head, _writer: None)
+
+
+def epoch_restarts(patch: Patch) -> None:
+    patch.setattr(leadership, "next_epoch", lambda *, lease_transitions, highest_known: lease_transitions + 1)
+    patch.setattr(leadership.Elector, "note_epoch", lambda _self, _highest: None)
+
+
+def stale_delete(patch: Patch) -> None:
+    async def turn(self: Any, schedule_uid: str) -> None:  # noqa: ANN401
+        fence, self._fence = self._fence, _AlwaysHeld(self._fence.writer)
+        try:
+            await real(self, schedule_uid)
+        finally:
+            self._fence = fence
+
+    real = Remover.turn
+    patch.setattr(Remover, "turn", turn)
+
+
+@dataclass
+class _AlwaysHeld:
+    writer: object
+
+    def check(self) -> None:
+        """Say nothing."""
+
+
+def standby_cache(patch: Patch) -> None:
+    async def take_over(cluster: Any, wakeups: Any, *, writer: Any) -> int:  # noqa: ANN401, ARG001
+        cluster.cache.logs.clear()
+        wakeups.wake_all(cluster.cache.schedules)
+        return 0
+
+    patch.setattr(leader, "take_over", take_over)
+
+
+# the log
+
+
+def edits_only_in_status(patch: Patch) -> None:
+    real = baselines.change_of_generation
+    patch.setattr(
+        decide,
+        "change_of_generation",
+        lambda snapshot, *rest: real(snapshot, *rest) if snapshot.head is None else None,
+    )
+
+
+def no_baseline_on_pause(patch: Patch) -> None:
+    real = baselines.change_of_generation
+
+    def change(snapshot: Any, schedule: Any, state: Any, now: Any) -> Any:  # noqa: ANN401
+        return None if state is State.PAUSED else real(snapshot, schedule, state, now)
+
+    patch.setattr(decide, "change_of_generation", change)
+
+
+def contents_not_generations(patch: Patch) -> None:
+    real = baselines._baseline_reason
+
+    def reason(snapshot: Any, head: Any, schedule: Any, state: Any) -> Any:  # noqa: ANN401
+        was = head.spec.generation or 0
+        return real(snapshot, head, replace(schedule, generation=min(schedule.generation, was + 1)), state)
+
+    patch.setattr(baselines, "_baseline_reason", reason)
+
+
+def below_the_head(patch: Patch) -> None:
+    patch.setattr(decide, "_is_behind_log", lambda _snapshot: False)
+
+
+def head_not_read(patch: Patch) -> None:
+    def adopt(log_: Any, head: Any, schedule: Any) -> None:  # noqa: ANN401, ARG001
+        log_.head = replace(head, spec=head.spec.model_copy(update={"open": ()}))
+
+    patch.setattr(history, "_adopt", adopt)
+
+
+def walk_after_wiped_status(patch: Patch) -> None:
+    async def walk(client: Any, schedule: Any) -> Any:  # noqa: ANN401
+        return await history._walk(client, schedule, None)
+
+    patch.setattr(history, "_newest_by_list", walk)
+
+
+def no_uid_in_names(patch: Patch) -> None:
+    patch.setattr(names, "_hash8", lambda _text: "00000000")
+
+
+def named_by_instant(patch: Patch) -> None:
+    """Number records by their watermark, and find the head by a list, as there is no next name to try."""
+    real = log._record
+    begin = datetime(2026, 3, 2, tzinfo=UTC)
+
+    def numbered(spec: Any, head: Any) -> Any:  # noqa: ANN401
+        number = int((spec.consumed_through_time - begin).total_seconds())
+        number = number if spec.decision in {"Admitted", "SkippedOverlap", "SkippedMisfire", "Coalesced"} else number * 1 + 0
+        taken = head.number if head else 0
+        number = number if number > taken else taken + 1
+        opened = tuple(number if each == taken + 1 else each for each in spec.open)
+        return spec.model_copy(update={"sequence": number, "open": opened})
+
+    def wrap(make: Any) -> Any:  # noqa: ANN401
+        return lambda snapshot, **given: numbered(make(snapshot, **given), snapshot.head)
+
+    async def newest(client: Any, schedule: Any) -> Any:  # noqa: ANN401
+        listed = await history.list_log(client, schedule)
+        return max((each.record for each in listed), key=lambda record: record.number, default=None)
+
+    async def walk(client: Any, schedule: Any, _head: Any) -> Any:  # noqa: ANN401
+        return await newest(client, schedule)
+
+    assert real is not None
+    for name in ("baseline", "verdict_record", "superseded"):
+        patch.setattr(log, name, wrap(getattr(log, name)))
+    patch.setattr(history, "_newest_by_list", newest)
+    patch.setattr(history, "_walk", walk)
+
+
+# runs
+
+
+def late_running(patch: Patch) -> None:
+    real = apply.patch_status
+
+    async def blindly(cluster: Any, run: Any, known: Any, status: Any) -> Any:  # noqa: ANN401, ARG001
+        ref = run.record.ref
+        return await cluster.client.patch_occurrence_status(ref.namespace, ref.name, {"status": status})
+
+    assert real is not None
+    patch.setattr(apply, "patch_status", blindly)
+
+
+def missing_from_cache(patch: Patch) -> None:
+    real = core_runs._confirmed
+
+    def confirmed(snapshot: Any, run: Any, status: Any, now: Any) -> Any:  # noqa: ANN401
+        if status.reason == "JobMissing":
+            return core_runs._write(run, status)
+        return real(snapshot, run, status, now)
+
+    patch.setattr(core_runs, "_confirmed", confirmed)
+
+
+def no_wait_for_late_creates(patch: Patch) -> None:
+    patch.setattr(core_runs, "_settles_at", lambda _snapshot, _run, _now: None)
+
+
+def no_second_read(patch: Patch) -> None:
+    real = apply._write_outcome
+
+    async def write(cluster: Any, step: WriteOutcome, snapshot: Any) -> None:  # noqa: ANN401
+        await real(cluster, replace(step, confirm_absence=False), snapshot)
+
+    patch.setattr(apply, "_write_outcome", write)
+
+
+def adopted(patch: Patch) -> None:
+    patch.setattr(
+        core_runs,
+        "_foreign_job",
+        lambda snapshot, run, now: core_runs._decide_with_job(snapshot, run, run.job, now, None),
+    )
+
+
+def current_template(patch: Patch) -> None:
+    async def template(_cluster: Any, _run: Any, snapshot: Any) -> Any:  # noqa: ANN401
+        return template_of(snapshot.schedule, snapshot.definition)
+
+    patch.setattr(runs, "_template", template)
+
+
+def open_from_jobs(patch: Patch) -> None:
+    def with_jobs(found: Any) -> Any:  # noqa: ANN401
+        return tuple(run for run in real(found) if run.job is not None)
+
+    real = log.open_runs
+    patch.setattr(log, "open_runs", with_jobs)
+    assert ending is not None
+
+
+def both(*changes: Callable[[Patch], None]) -> Callable[[Patch], None]:
+    def change(patch: Patch) -> None:
+        for each in changes:
+            each(patch)
+
+    return change
+
+
+def _dead(on: str, delay: float = 29.0) -> tuple[Do, ...]:
+    """Let the first leader die with a request on its way, which arrives late, while the admission cache lags as far as it may."""
+    return (
+        Do(1.0, "fence_lag", seconds=60.0),
+        Do(DUE - 0.5, "fault", on=on, delay_seconds=delay, of=0),
+        Do(DUE + 0.02, "kill", slot=0, down=400.0),
+    )
+
+
+def _many_edits(begin: float, count: int) -> tuple[Do, ...]:
+    return tuple(Do(begin + 4 * number, "edit", name="s", input={"a": number}) for number in range(count))
+
+
+MUTANTS = [
+    Mutant(
+        "K = 0 for Jobs",
+        no_k_for_jobs,
+        Plan(
+            (
+                Do(0.5, "schedule", **EVERY_TEN, successfulJobsHistoryLimit=0, misfirePolicy="Latest"),
+                Do(0.6, "no_fence"),
+                Do(DUE - 0.5, "freeze_at", on="job", seconds=120.0, held=True),
+            ),
+            seconds=200.0,
+        ),
+        frozenset({"I1"}),
+    ),
+    Mutant(
+        "K = 0 for records",
+        no_k_for_records,
+        Plan(
+            (
+                Do(0.5, "schedule", **EVERY_TEN, occurrenceHistoryLimit=1),
+                Do(0.6, "no_fence"),
+                Do(DUE - 0.5, "freeze_at", on="record", seconds=160.0, held=True),
+                *_many_edits(DUE + 40.0, 12),
+            ),
+            seconds=260.0,
+        ),
+        frozenset({"I3", "I4"}),
+    ),
+    Mutant(
+        "K from finish with blind retry",
+        both(k_from_finish, blind_retry),
+        Plan(
+            (
+                Do(0.5, "schedule", **EVERY_TEN, successfulJobsHistoryLimit=0),
+                Do(0.6, "no_fence"),
+                Do(DUE - 0.5, "fault", on="job", is_answer_lost=True),
+                Do(DUE + 0.5, "deaf", slot=0, seconds=30.0),
+                Do(DUE + 0.5, "freeze_at", on="job", seconds=192.0, held=True),
+            ),
+            seconds=300.0,
+        ),
+        frozenset({"I1"}),
+    ),
+    Mutant(
+        "pruning while a write is unanswered or younger than R",
+        no_wait_before_pruning,
+        Plan(
+            (
+                Do(0.5, "schedule", **EVERY_TEN, successfulJobsHistoryLimit=0),
+                Do(DUE - 0.5, "fault", on="job", delay_seconds=25.0),
+            ),
+            seconds=90.0,
+            settings={"name_kept_seconds": 0.5},
+        ),
+        frozenset({"I1"}),
+    ),
+    Mutant(
+        '"older" instead of equality in the fence',
+        only_older_is_refused,
+        Plan((Do(0.5, "schedule", **MINUTELY, misfirePolicy="Latest"), *_dead("record")), seconds=120.0),
+        frozenset({"I6"}),
+    ),
+    Mutant(
+        "edit only in status",
+        edits_only_in_status,
+        Plan((Do(0.5, "schedule", **MINUTELY), Do(40.0, "edit", name="s", input={"a": 1})), seconds=100.0),
+        frozenset({"R11"}),
+    ),
+    Mutant(
+        "no Baseline on pause",
+        no_baseline_on_pause,
+        Plan((Do(0.5, "schedule", **MINUTELY), Do(40.0, "edit", name="s", pause={"reason": "x"})), seconds=100.0),
+        frozenset({"R11"}),
+    ),
+    Mutant(
+        "contents compared instead of generations",
+        contents_not_generations,
+        Plan(
+            (
+                Do(0.5, "schedule", **MINUTELY, misfirePolicy="Latest"),
+                Do(40.0, "down", seconds=70.0),
+                Do(45.0, "edit", name="s", pause={"reason": "x"}),
+                Do(DUE + 65.0, "edit", name="s", pause=None),
+            ),
+            seconds=140.0,
+        ),
+        frozenset({"R19"}),
+    ),
+    Mutant(
+        "append below the head's generation",
+        below_the_head,
+        Plan(
+            (
+                Do(0.5, "schedule", **MINUTELY),
+                Do(35.0, "deaf", slot=1, seconds=200.0),
+                Do(50.0, "edit", name="s", input={"a": 1}),
+                Do(60.0, "kill", slot=0, down=300.0),
+            ),
+            seconds=160.0,
+        ),
+        frozenset({"P5"}),
+        also=standby_cache,
+    ),
+    Mutant(
+        "head from status without reading record n",
+        head_not_read,
+        Plan(
+            (
+                Do(0.0, "jobs", run=[100.0]),
+                Do(0.5, "schedule", **MINUTELY, misfirePolicy="Latest"),
+                Do(DUE - 0.5, "fault", on="record", is_answer_lost=True),
+            ),
+            seconds=120.0,
+        ),
+        frozenset({"I2"}),
+    ),
+    Mutant(
+        "prune past the stored head",
+        past_the_stored_head,
+        Plan(
+            (
+                Do(0.5, "schedule", **EVERY_TEN, occurrenceHistoryLimit=1),
+                *_many_edits(40.0, 12),
+                Do(35.0, "fault", on="status", times=10**6, status=500),
+            ),
+            seconds=330.0,
+        ),
+        frozenset({"P7"}),
+    ),
+    Mutant(
+        "walk forward after a wiped status",
+        walk_after_wiped_status,
+        Plan(
+            (
+                Do(0.5, "schedule", **EVERY_TEN, occurrenceHistoryLimit=1),
+                *_many_edits(40.0, 12),
+                Do(120.0, "kill", slot=0, down=5.0),
+                Do(120.0, "kill", slot=1, down=5.0),
+                Do(121.0, "wipe_status", name="s"),
+            ),
+            seconds=180.0,
+            settings={"name_kept_seconds": 5.0},
+        ),
+        frozenset({"I3"}),
+    ),
+    Mutant(
+        "no UID part in names",
+        no_uid_in_names,
+        Plan((Do(0.5, "schedule", **MINUTELY), Do(70.0, "recreate", name="s")), seconds=160.0),
+        frozenset({"I3"}),
+    ),
+    Mutant(
+        "outcome overwritten by a late Running",
+        late_running,
+        Plan(
+            (
+                Do(0.0, "jobs", run=[14.0]),
+                Do(0.5, "schedule", **EVERY_TEN),
+                Do(0.6, "no_rules"),
+                Do(DUE + 1.0, "fault", on="outcome", delay_seconds=25.0),
+            ),
+            seconds=120.0,
+        ),
+        frozenset({"I7"}),
+    ),
+    Mutant(
+        "JobMissing from a cache",
+        missing_from_cache,
+        Plan(
+            (
+                Do(0.0, "jobs", run=[100.0]),
+                Do(0.5, "schedule", **MINUTELY),
+                Do(DUE - 1.0, "deaf", slot=1, seconds=100.0),
+                Do(DUE + 20.0, "kill", slot=0, down=200.0),
+            ),
+            seconds=160.0,
+        ),
+        frozenset({"P12"}),
+    ),
+    Mutant(
+        "NotStarted without the wait",
+        no_wait_for_late_creates,
+        Plan((Do(0.5, "schedule", **EVERY_TEN, startingDeadlineSeconds=5), *_dead("job")), seconds=120.0),
+        frozenset({"I1"}),
+    ),
+    Mutant(
+        "NotStarted without the second read",
+        no_second_read,
+        Plan(
+            (
+                Do(0.0, "jobs", run=[200.0]),
+                Do(0.5, "schedule", **EVERY_TEN, startingDeadlineSeconds=5),
+                Do(DUE - 2.0, "deaf", slot=1, seconds=200.0),
+                *_dead("job"),
+            ),
+            seconds=200.0,
+        ),
+        frozenset({"P12"}),
+    ),
+    Mutant(
+        "Job removed before its outcome",
+        job_before_outcome,
+        Plan(
+            (
+                Do(0.5, "schedule", **EVERY_TEN, successfulJobsHistoryLimit=0),
+                Do(0.6, "fault", on="outcome", times=10**6, status=500),
+            ),
+            seconds=300.0,
+        ),
+        frozenset({"R26"}),
+    ),
+    Mutant(
+        "AlreadyExists adopted without owner check",
+        adopted,
+        Plan((Do(0.5, "schedule", **EVERY_TEN), Do(5.0, "forge_job", of="s")), seconds=90.0),
+        frozenset({"P10"}),
+    ),
+    Mutant(
+        "recovery with the current template",
+        current_template,
+        Plan(
+            (
+                Do(0.5, "schedule", **EVERY_TEN, misfirePolicy="Latest", image="one"),
+                Do(DUE - 0.5, "crash_at", on="job", down=200.0),
+                Do(DUE + 5.0, "edit", name="s", image="two"),
+            ),
+            seconds=120.0,
+        ),
+        frozenset({"P11"}),
+    ),
+    Mutant(
+        "open counted from Jobs",
+        open_from_jobs,
+        Plan(
+            (
+                Do(0.5, "schedule", **MINUTELY, misfirePolicy="Latest"),
+                Do(DUE - 0.5, "refuse_jobs", seconds=90.0),
+            ),
+            seconds=150.0,
+        ),
+        frozenset({"I2"}),
+    ),
+    Mutant(
+        "no epoch check",
+        no_epoch_check,
+        Plan(
+            (
+                Do(0.5, "schedule", **MINUTELY, misfirePolicy="All"),
+                Do(0.6, "no_fence"),
+                Do(5.0, "fault", on="lease", of=0, times=10**6, delay_seconds=8.0, seconds=300.0),
+                Do(DUE - 0.5, "freeze_at", on="record", seconds=90.2, held=True),
+            ),
+            seconds=150.0,
+        ),
+        frozenset({"I6"}),
+        also=no_self_fence,
+    ),
+    Mutant(
+        "epoch restarting with a new Lease",
+        epoch_restarts,
+        Plan(
+            (
+                Do(0.5, "schedule", **MINUTELY),
+                Do(5.0, "kill", slot=0, down=1.0),
+                Do(60.0, "delete_lease"),
+            ),
+            seconds=160.0,
+        ),
+        frozenset({"I3"}),
+    ),
+    Mutant(
+        "names by instant",
+        named_by_instant,
+        Plan(
+            (
+                Do(0.5, "schedule", **MINUTELY, misfirePolicy="Latest"),
+                Do(0.6, "no_fence"),
+                Do(DUE - 0.5, "freeze_at", on="record", seconds=130.0, held=True),
+                Do(DUE + 1.0, "freeze_at", on="record", seconds=70.0, held=True, of=1),
+            ),
+            seconds=240.0,
+        ),
+        frozenset({"I4"}),
+    ),
+    Mutant(
+        "takeover on the standby's cache",
+        standby_cache,
+        Plan(
+            (
+                Do(0.5, "schedule", **EVERY_TEN),
+                Do(DUE - 0.5, "crash_at", on="job", down=300.0),
+                Do(DUE + 3.0, "delete", name="s"),
+            ),
+            seconds=90.0,
+        ),
+        frozenset({"I7"}),
+    ),
+    Mutant(
+        "DELETE by a stale leader",
+        stale_delete,
+        Plan(
+            (
+                Do(0.5, "schedule", **EVERY_TEN, successfulJobsHistoryLimit=0),
+                Do(100.0, "fault", on="lease", of=0, times=10**6, delay_seconds=8.0, seconds=300.0),
+                Do(205.0, "freeze", slot=0, seconds=60.0),
+            ),
+            seconds=300.0,
+        ),
+        frozenset({"P15"}),
+    ),
+]

@@ -1,0 +1,129 @@
+"""Play a plan: do what it says, heal everything, let it settle, and judge what was stored on the way and at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from simulation.actions import perform
+from simulation.plan import Plan
+from simulation.world import SimulatedWorld
+from support.auditor import ViolationError
+from support.harness import LogEntry
+from support.virtual_loop import DeadlockError, FreezingLoop, VirtualClock, run_virtual
+
+START = datetime(2026, 3, 2, 9, 59, 30, tzinfo=UTC)
+SETTLE_SECONDS = 300.0  # at most: a takeover, L + R, and the longest pause between two tries
+END_SECONDS = 900.0  # at most: what could not be started is given up after ten minutes (R35)
+REST_SECONDS = 15.0  # the last status write comes ten seconds after the last admission
+QUIET_SECONDS = 40.0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What came of a plan: `problems` is empty where everything held."""
+
+    problems: tuple[str, ...]
+    log: tuple[LogEntry, ...] = ()
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Return the names of the invariants and rules that were broken."""
+        return frozenset(problem.partition(":")[0] for problem in self.problems)
+
+
+class _Faults(logging.Handler):
+    """Notes what an operator logs with a traceback: a fault of ours, which the product survives and a test must not."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.found: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info:
+            self.found.append(f"fault: {record.getMessage()}: {record.exc_info[1]!r}")
+
+
+def play(plan: Plan) -> Verdict:
+    """Play a plan to its end."""
+    faults, logger = _Faults(), logging.getLogger("workflow_schedules")
+    before = logger.level, logger.propagate
+    logger.addHandler(faults)
+    logger.setLevel(logging.ERROR)
+    logger.propagate = False
+    gc.disable()  # a fifth of the time; a world is small
+    world: list[SimulatedWorld] = []
+    try:
+        problems = run_virtual(lambda clock: _story(clock, plan, world), START, loop=FreezingLoop)
+    except DeadlockError as error:
+        problems = [f"deadlock: {error}"]
+    finally:
+        gc.enable()
+        logger.removeHandler(faults)
+        logger.setLevel(before[0])
+        logger.propagate = before[1]
+    log = tuple(world[0].server.log) if world else ()
+    return Verdict((*problems, *faults.found), log)
+
+
+async def _story(clock: VirtualClock, plan: Plan, made: list[SimulatedWorld]) -> list[str]:
+    world = SimulatedWorld(clock, plan)
+    made.append(world)
+    for slot in range(len(plan.operators)):
+        world.fill(slot)
+    for do in sorted(plan.actions, key=lambda each: each.at):
+        if do.at <= plan.seconds:
+            await asyncio.sleep(max(0.0, do.at - clock.monotonic()))
+            perform(world, do.what, do.args)
+    await asyncio.sleep(max(0.0, plan.seconds - clock.monotonic()))
+    await world.recover()
+    problems = await _settle(world)
+    if not problems:
+        problems = await _end(world)
+    for process in filter(None, world.slots):
+        if process.run.done():
+            problems.append(f"fault: {process.name} ended: {process.run.exception()!r}")
+        await process.kill()
+    return [each for each in problems if not any(name in each for name in world.excused)]
+
+
+async def _settle(world: SimulatedWorld) -> list[str]:
+    """Wait until everything due is decided and every end is recorded; return what is wrong, or still to be done at the end."""
+    deadline = world.clock.monotonic() + SETTLE_SECONDS
+    await asyncio.sleep(5.0)
+    while True:
+        problems = _check(world)
+        if not problems or world.auditor.violations or world.clock.monotonic() > deadline:
+            return problems
+        await asyncio.sleep(10.0)
+
+
+async def _end(world: SimulatedWorld) -> list[str]:
+    """Disable everything and let everything end; then nothing may be written any more (I7, I8)."""
+    for schedule in world.server.objects("workflowschedules"):
+        world.quietly(lambda name=schedule["metadata"]["name"]: world.edit(name, enabled=False, pause=None))
+    deadline = world.clock.monotonic() + END_SECONDS
+    await asyncio.sleep(1.0)
+    world.end_jobs()
+    await asyncio.sleep(REST_SECONDS)
+    while world.unfinished() and world.clock.monotonic() < deadline:
+        world.end_jobs()
+        await asyncio.sleep(REST_SECONDS)
+    await asyncio.sleep(REST_SECONDS)
+    problems = [f"I7: {name} has no outcome in the end" for name in world.unfinished()]
+    since = len(world.server.log)
+    await asyncio.sleep(QUIET_SECONDS)
+    late = [entry for entry in world.writes(since=since) if entry.method != "DELETE"]
+    problems += [f"I8: {entry.client} sent {entry.method} {entry.path} with nothing due" for entry in late[:3]]
+    return problems + _check(world)
+
+
+def _check(world: SimulatedWorld) -> list[str]:
+    try:
+        world.auditor.check()
+    except ViolationError as error:
+        return str(error).splitlines()
+    return []

@@ -1,0 +1,46 @@
+"""Thousands of small worlds, each from a seed, in which two or three real operators live through what a cluster can do.
+
+A failing seed is shrunk and printed as a plan, ready for the table of test_fixed_plans, and with the command that repeats it.
+More seeds: `hack/test simulation --seeds 50000`; one: `hack/test simulation --seed 17`.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ProcessPoolExecutor
+
+import pytest
+
+from simulation.generator import plan_of
+from simulation.plan import Plan
+from simulation.play import Verdict, play
+from simulation.shrink import shrink
+
+SHOWN = 3
+SHRINK_TRIES = 150
+
+
+def problems_of(seed: int) -> tuple[int, tuple[str, ...]]:
+    return seed, play(plan_of(seed)).problems
+
+
+def told(seed: int, problems: tuple[str, ...]) -> str:
+    """Say what is wrong with a seed, as small as it gets."""
+    plan, kinds = plan_of(seed), Verdict(problems).kinds
+
+    def is_bad(smaller: Plan) -> bool:
+        try:
+            return not kinds.isdisjoint(play(smaller).kinds)
+        except TypeError:  # an action without an argument that it needs
+            return False
+
+    small = shrink(plan, is_bad, tries=SHRINK_TRIES)
+    wrong = "\n".join(play(small).problems[:SHOWN])
+    return f"seed {seed}:\n{wrong}\n    {small.text()},\nrepeat it: hack/test simulation --seed {seed}"
+
+
+def test_whatever_happens_the_invariants_hold(seeds: range, pool: ProcessPoolExecutor) -> None:
+    """I1 to I8, and what the rules P5, P11, P15 and R11 say of single writes."""
+    found = [*pool.map(problems_of, seeds, chunksize=4)]
+    bad = [(seed, problems) for seed, problems in found if problems]
+    if bad:
+        pytest.fail("\n\n".join(told(*each) for each in bad[:SHOWN]) + f"\n{len(bad)} of {len(seeds)} seeds", pytrace=False)
