@@ -11,6 +11,7 @@ from support.harness import SETTINGS, World
 from support.objects import a_schedule
 from support.story import LEASE_TIMES, At, Outage, Player, Step, admitted, at, completed, play
 from support.virtual_loop import VirtualClock, run_virtual
+from workflow_schedules.api.names import record_name
 from workflow_schedules.core.model import ObjectRef
 
 FIVE = {"schedule": "*/5 * * * *"}
@@ -173,3 +174,34 @@ def test_a_stored_expression_that_an_upgrade_no_longer_reads() -> None:
         assert world.auditor.violations == []  # what the calendar wants can't be told any more
 
     run_virtual(story, at("09:58"))
+
+
+def test_a_first_name_that_another_s_record_has_blocks_that_schedule_and_says_so() -> None:
+    """P8 P18 R31: two hashes may be equal, however unlikely; tried again and again in silence, nobody would know."""
+
+    async def story(clock: VirtualClock) -> None:
+        world = World(clock, lease_times=LEASE_TIMES)
+        await world.until_leading(world.start())
+        world.apply(a_schedule("other", **FIVE))
+        await asyncio.sleep(3)
+        (theirs,) = world.records("other")
+        taken_after = await _create_with_a_first_name_taken(world, theirs)
+        await asyncio.sleep(5)
+        assert world.status()["state"] == "Blocked"
+        assert taken_after in world.condition("Ready")["message"]
+        assert world.status("other")["state"] == "Active"
+
+    run_virtual(story, at("09:58"))
+
+
+async def _create_with_a_first_name_taken(world: World, theirs: Json) -> str:
+    """Create the schedule `s` while no operator sees it, and then a record of another's where its first one belongs."""
+    await world.kill()
+    uid = world.apply(a_schedule(**FIVE))["metadata"]["uid"]
+    name = record_name("s", uid, 1)
+    lift = world.suspend_rules()
+    metadata = {"name": name, "namespace": "ns", "labels": theirs["metadata"]["labels"]}
+    world.server.create({**theirs, "metadata": metadata})
+    lift()
+    await world.until_leading(world.start())
+    return name

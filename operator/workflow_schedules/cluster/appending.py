@@ -23,7 +23,7 @@ from workflow_schedules.cluster.errors import (
     UnansweredError,
     UnauthorizedError,
 )
-from workflow_schedules.cluster.history import read_log
+from workflow_schedules.cluster.history import check_first_name, read_log
 from workflow_schedules.core.events import Happening
 from workflow_schedules.core.job import labels
 from workflow_schedules.core.model import RecordRefusal, RefusedBy
@@ -71,8 +71,7 @@ async def append(cluster: Cluster, step: Append, snapshot: Snapshot, fence: Fenc
         if isinstance(error, UnansweredError):
             memory.append_given_up_at = memory.write_given_up_at = cluster.monotonic()
         known = memory.head
-        memory.is_read = False  # somebody knew more, or nobody knows: read before deciding anew
-        await read_log(cluster.client, cluster.cache, snapshot)
+        await _read_anew(cluster, snapshot, is_taken=isinstance(error, AlreadyExistsError))
         if memory.head is known and memory.contradiction is None:
             raise  # nothing was learnt, so deciding anew at once would send the same again
         return 0.0
@@ -90,6 +89,14 @@ async def append(cluster: Cluster, step: Append, snapshot: Snapshot, fence: Fenc
         extra={"schedule": str(schedule.ref), "record": record.ref.name, "decision": str(record.spec.decision)},
     )
     return 0.0
+
+
+async def _read_anew(cluster: Cluster, snapshot: Snapshot, *, is_taken: bool) -> None:
+    """Read a log before deciding anew: somebody knew more, or nobody knows what became of a write."""
+    cluster.cache.log(snapshot.uid).is_read = False
+    await read_log(cluster.client, cluster.cache, snapshot)
+    if is_taken:
+        await check_first_name(cluster.client, cluster.cache, snapshot)
 
 
 @contextmanager

@@ -42,6 +42,23 @@ async def read_log(client: Client, cache: Cache, snapshot: Snapshot) -> None:
     log.is_read = True
 
 
+async def check_first_name(client: Client, cache: Cache, snapshot: Snapshot) -> None:
+    """Block a schedule whose first name is taken though its log is empty: another's record has it (P8, P18).
+
+    Raises:
+        ClusterError: the API server could not be read.
+        LostLeaseError: a newer epoch has written.
+    """
+    log, schedule = cache.log(snapshot.uid), cache.schedules.get(snapshot.uid)
+    if schedule is None or log.head is not None:
+        return
+    try:
+        if (head := await _walk(client, schedule, None)) is not None:
+            await _take(client, log, schedule, head, snapshot.writer)  # it came between the list and now
+    except _ContradictionError as error:
+        log.block(error.record_name, str(error))
+
+
 class _ContradictionError(Exception):
     """The log says two things at once; the message names the record."""
 
