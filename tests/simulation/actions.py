@@ -176,7 +176,9 @@ async def freeze(world: SimulatedWorld, slot: int, seconds: float) -> None:
 
 
 @action
-def crash_at(world: SimulatedWorld, on: str, skip: int = 0, after: bool = False, down: float = 0.0, of: int | None = None) -> None:
+def crash_at(
+    world: SimulatedWorld, on: str, skip: int = 0, after: bool = False, down: float = 0.0, of: int | None = None
+) -> None:
     """Kill whoever sends the request, before it arrives or before its answer does."""
 
     def act(request: ApiRequest) -> Fault:
@@ -302,7 +304,10 @@ def wipe_status(world: SimulatedWorld, name: str) -> None:
 def steal_lease(world: SimulatedWorld, transitions: int = 1) -> None:
     body = world.lease_body()
     if body is not None:
-        body["spec"] |= {"holderIdentity": "thief", "leaseTransitions": body["spec"].get("leaseTransitions", 0) + transitions}
+        body["spec"] |= {
+            "holderIdentity": "thief",
+            "leaseTransitions": body["spec"].get("leaseTransitions", 0) + transitions,
+        }
         world.server.replace(body)
 
 

@@ -9,7 +9,26 @@ from simulation.plan import Do, Plan
 
 FIRST_MINUTE = 30.0
 # around an instant there are a few milliseconds per request, and everything interesting
-_OFFSETS = (-0.5, -0.01, -0.001, 0.0, 0.001, 0.003, 0.005, 0.007, 0.009, 0.011, 0.013, 0.02, 0.05, 0.3, 1.0, 2.5, 10.0, 30.0)
+_OFFSETS = (
+    -0.5,
+    -0.01,
+    -0.001,
+    0.0,
+    0.001,
+    0.003,
+    0.005,
+    0.007,
+    0.009,
+    0.011,
+    0.013,
+    0.02,
+    0.05,
+    0.3,
+    1.0,
+    2.5,
+    10.0,
+    30.0,
+)
 _WRITES = ("record", "job", "outcome", "status", "write", "any", "delete")
 
 
@@ -87,7 +106,9 @@ def _schedule(random: Random, name: str, parent: dict[str, Any]) -> Do:
 
 
 def _jobs(random: Random, at: float) -> Do:
-    run: list[float | None] = random.choice(([2.0], [2.0, 20.0], [20.0, 70.0], [70.0, 100.0], [2.0, 130.0], [None, 2.0]))
+    run: list[float | None] = random.choice(
+        ([2.0], [2.0, 20.0], [20.0, 70.0], [70.0, 100.0], [2.0, 130.0], [None, 2.0])
+    )
     failed, unready = random.choice((0.0, 0.0, 0.3, 0.8)), random.choice((0.0, 0.0, 0.0, 0.0, 0.3))
     return Do(at, "jobs", run=run, failed=failed, unready=unready)
 
@@ -101,14 +122,21 @@ def _person(random: Random, names: list[str], seconds: float, number: int) -> Do
     )
     match choice:
         case "relevant":
-            fields = random.choice(({"image": f"two{number}"}, {"input": {"a": number}}, {"schedule": "* * * * *"}, _rules(random)))
+            fields = random.choice(
+                ({"image": f"two{number}"}, {"input": {"a": number}}, {"schedule": "* * * * *"}, _rules(random))
+            )
             return Do(at, "edit", name=name, **fields)
         case "irrelevant":
             return Do(at, "edit", name=name, occurrenceHistoryLimit=random.choice((1, 3, 100)))
         case "switch":
             return Do(at, "edit", name=name, enabled=random.random() < 0.5)
         case "pause":
-            paused = ({"pause": {"reason": "x"}}, {"pause": None}, {"pause": None}, {"pausedFor": random.choice((20, 70))})
+            paused = (
+                {"pause": {"reason": "x"}},
+                {"pause": None},
+                {"pause": None},
+                {"pausedFor": random.choice((20, 70))},
+            )
             return Do(at, "edit", name=name, **random.choice(paused))
         case "request":
             ago = random.choice((None, None, 60.0, 180.0))
@@ -139,11 +167,32 @@ def _person(random: Random, names: list[str], seconds: float, number: int) -> Do
 
 def _trouble(random: Random, names: list[str], seconds: float) -> Do:
     at, slot = _when(random, seconds), random.randrange(3)
-    kinds = ("crash", "crash", "crash", "fault", "fault", "fault", "late", "freeze", "freeze", "kill", "stop", "watch", "watch")
+    kinds = (
+        "crash",
+        "crash",
+        "crash",
+        "fault",
+        "fault",
+        "fault",
+        "late",
+        "freeze",
+        "freeze",
+        "kill",
+        "stop",
+        "watch",
+        "watch",
+    )
     match random.choice((*kinds, "lease", "lease", "server", "refusal", "clock", "forged")):
         case "crash":
             down = random.choice((0.0, 0.0, 5.0, 40.0, 200.0))
-            return Do(at, "crash_at", on=random.choice(_WRITES), skip=random.choice((0, 0, 1, 2, 4)), after=random.random() < 0.5, down=down)
+            return Do(
+                at,
+                "crash_at",
+                on=random.choice(_WRITES),
+                skip=random.choice((0, 0, 1, 2, 4)),
+                after=random.random() < 0.5,
+                down=down,
+            )
         case "fault":
             return Do(at, "fault", **_fault(random))
         case "late":
@@ -153,7 +202,14 @@ def _trouble(random: Random, names: list[str], seconds: float) -> Do:
             stall = random.choice((3.0, 11.0, 14.0, 17.0, 40.0, 100.0, 300.0))
             if random.random() < 0.3:
                 return Do(at, "freeze", slot=slot, seconds=stall)
-            return Do(at, "freeze_at", on=random.choice(_WRITES), skip=random.choice((0, 0, 1, 3)), seconds=stall, held=random.random() < 0.6)
+            return Do(
+                at,
+                "freeze_at",
+                on=random.choice(_WRITES),
+                skip=random.choice((0, 0, 1, 3)),
+                seconds=stall,
+                held=random.random() < 0.6,
+            )
         case "kill" | "stop" as choice:
             return Do(at, choice, slot=slot, down=random.choice((0.0, 5.0, 20.0, 90.0)))
         case "watch":

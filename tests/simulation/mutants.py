@@ -7,6 +7,7 @@ plan without the mutant must hold even so.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -44,6 +45,7 @@ class Mutant:
         plan: a world that catches it.
         kinds: what is wrong then, at least.
         also: changes the code, too, but with the mutant and without: another defence against the same.
+        noise: what is wrong for want of that other defence.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Mutant:
     plan: Plan
     kinds: frozenset[str]
     also: Callable[[Patch], None] = lambda _patch: None
+    noise: frozenset[str] = frozenset()
 
 
 MINUTELY: dict[str, Any] = {"name": "s", "schedule": "* * * * *"}
@@ -109,7 +112,9 @@ def no_wait_before_pruning(patch: Patch) -> None:
 
 def past_the_stored_head(patch: Patch) -> None:
     real = retention.prunable_records
-    patch.setattr(pruning, "prunable_records", lambda records, *, log_head, **rest: real(records, log_head=10**9, **rest))
+    patch.setattr(
+        pruning, "prunable_records", lambda records, *, log_head, **rest: real(records, log_head=10**9, **rest)
+    )
 
 
 def job_before_outcome(patch: Patch) -> None:
@@ -146,6 +151,17 @@ def no_self_fence(patch: Patch) -> None:
 
 def no_epoch_check(patch: Patch) -> None:
     patch.setattr(history, "_check_writer", lambda _head, _writer: None)
+
+
+def slow_renewal(patch: Patch) -> None:
+    """Let the holder notice late that it has lost the Lease."""
+    real = leadership.Elector._renew
+
+    async def renew(self: Any, fence: Fence) -> None:  # noqa: ANN401
+        await asyncio.sleep(3.0)
+        await real(self, fence)
+
+    patch.setattr(leadership.Elector, "_renew", renew)
 
 
 def epoch_restarts(patch: Patch) -> None:
@@ -242,7 +258,9 @@ def named_by_instant(patch: Patch) -> None:
 
     def numbered(spec: Any, head: Any) -> Any:  # noqa: ANN401
         number = int((spec.consumed_through_time - begin).total_seconds())
-        number = number if spec.decision in {"Admitted", "SkippedOverlap", "SkippedMisfire", "Coalesced"} else number * 1 + 0
+        number = (
+            number if spec.decision in {"Admitted", "SkippedOverlap", "SkippedMisfire", "Coalesced"} else number * 1 + 0
+        )
         taken = head.number if head else 0
         number = number if number > taken else taken + 1
         opened = tuple(number if each == taken + 1 else each for each in spec.open)
@@ -338,7 +356,7 @@ def both(*changes: Callable[[Patch], None]) -> Callable[[Patch], None]:
 def _dead(on: str, delay: float = 29.0) -> tuple[Do, ...]:
     """Let the first leader die with a request on its way, which arrives late, while the admission cache lags as far as it may."""
     return (
-        Do(1.0, "fence_lag", seconds=60.0),
+        Do(DUE - 0.7, "fence_lag", seconds=25.0),
         Do(DUE - 0.5, "fault", on=on, delay_seconds=delay, of=0),
         Do(DUE + 0.02, "kill", slot=0, down=400.0),
     )
@@ -369,8 +387,8 @@ MUTANTS = [
             (
                 Do(0.5, "schedule", **EVERY_TEN, occurrenceHistoryLimit=1),
                 Do(0.6, "no_fence"),
-                Do(DUE - 0.5, "freeze_at", on="record", seconds=160.0, held=True),
-                *_many_edits(DUE + 40.0, 12),
+                Do(19.0, "freeze_at", on="record", seconds=160.0, held=True),
+                *_many_edits(20.0, 20),
             ),
             seconds=260.0,
         ),
@@ -384,7 +402,7 @@ MUTANTS = [
                 Do(0.5, "schedule", **EVERY_TEN, successfulJobsHistoryLimit=0),
                 Do(0.6, "no_fence"),
                 Do(DUE - 0.5, "fault", on="job", is_answer_lost=True),
-                Do(DUE + 0.5, "deaf", slot=0, seconds=30.0),
+                Do(DUE - 1.0, "deaf", slot=0, seconds=300.0),
                 Do(DUE + 0.5, "freeze_at", on="job", seconds=192.0, held=True),
             ),
             seconds=300.0,
@@ -407,7 +425,15 @@ MUTANTS = [
     Mutant(
         '"older" instead of equality in the fence',
         only_older_is_refused,
-        Plan((Do(0.5, "schedule", **MINUTELY, misfirePolicy="Latest"), *_dead("record")), seconds=120.0),
+        Plan(
+            (
+                Do(0.5, "schedule", **EVERY_TEN, startingDeadlineSeconds=5),
+                Do(0.5, "schedule", name="t", schedule="0 0 1 1 *"),
+                Do(52.0, "edit", name="t", input={"a": 1}),
+                *_dead("job"),
+            ),
+            seconds=120.0,
+        ),
         frozenset({"I6"}),
     ),
     Mutant(
@@ -471,9 +497,10 @@ MUTANTS = [
             (
                 Do(0.5, "schedule", **EVERY_TEN, occurrenceHistoryLimit=1),
                 *_many_edits(40.0, 12),
-                Do(35.0, "fault", on="status", times=10**6, status=500),
+                Do(35.0, "fault", on="status", times=10**6, status=403),
             ),
-            seconds=330.0,
+            seconds=140.0,
+            settings={"name_kept_seconds": 5.0},
         ),
         frozenset({"P7"}),
     ),
@@ -497,7 +524,7 @@ MUTANTS = [
         "no UID part in names",
         no_uid_in_names,
         Plan((Do(0.5, "schedule", **MINUTELY), Do(70.0, "recreate", name="s")), seconds=160.0),
-        frozenset({"I3"}),
+        frozenset({"R31"}),
     ),
     Mutant(
         "outcome overwritten by a late Running",
@@ -530,7 +557,10 @@ MUTANTS = [
     Mutant(
         "NotStarted without the wait",
         no_wait_for_late_creates,
-        Plan((Do(0.5, "schedule", **EVERY_TEN, startingDeadlineSeconds=5), *_dead("job")), seconds=120.0),
+        Plan(
+            (Do(0.5, "schedule", **EVERY_TEN, startingDeadlineSeconds=5), Do(2.0, "no_fence"), *_dead("job")),
+            seconds=120.0,
+        ),
         frozenset({"I1"}),
     ),
     Mutant(
@@ -597,13 +627,15 @@ MUTANTS = [
             (
                 Do(0.5, "schedule", **MINUTELY, misfirePolicy="All"),
                 Do(0.6, "no_fence"),
-                Do(5.0, "fault", on="lease", of=0, times=10**6, delay_seconds=8.0, seconds=300.0),
-                Do(DUE - 0.5, "freeze_at", on="record", seconds=90.2, held=True),
+                Do(DUE - 0.1, "fault", on="lease", of=0, times=10**6, delay_seconds=8.0, seconds=300.0),
+                Do(DUE - 0.1, "freeze_at", on="record", seconds=121.0, held=True),
+                Do(DUE + 119.0, "kill", slot=1, down=60.0),
             ),
-            seconds=150.0,
+            seconds=250.0,
         ),
         frozenset({"I6"}),
         also=no_self_fence,
+        noise=frozenset({"P15"}),
     ),
     Mutant(
         "epoch restarting with a new Lease",
@@ -616,19 +648,20 @@ MUTANTS = [
             ),
             seconds=160.0,
         ),
-        frozenset({"I3"}),
+        frozenset({"I6"}),
+        also=no_epoch_check,
     ),
     Mutant(
         "names by instant",
         named_by_instant,
         Plan(
             (
-                Do(0.5, "schedule", **MINUTELY, misfirePolicy="Latest"),
+                Do(0.5, "schedule", **MINUTELY),
                 Do(0.6, "no_fence"),
-                Do(DUE - 0.5, "freeze_at", on="record", seconds=130.0, held=True),
-                Do(DUE + 1.0, "freeze_at", on="record", seconds=70.0, held=True, of=1),
+                Do(DUE - 1.0, "kill", slot=1, down=122.0),
+                Do(DUE - 0.5, "freeze_at", on="record", seconds=175.0, held=True),
             ),
-            seconds=240.0,
+            seconds=260.0,
         ),
         frozenset({"I4"}),
     ),
@@ -637,13 +670,15 @@ MUTANTS = [
         standby_cache,
         Plan(
             (
-                Do(0.5, "schedule", **EVERY_TEN),
-                Do(DUE - 0.5, "crash_at", on="job", down=300.0),
-                Do(DUE + 3.0, "delete", name="s"),
+                Do(0.5, "schedule", **EVERY_TEN, occurrenceHistoryLimit=1),
+                Do(35.0, "deaf", slot=1, seconds=200.0),
+                *_many_edits(40.0, 12),
+                Do(130.0, "kill", slot=0, down=300.0),
             ),
-            seconds=90.0,
+            seconds=180.0,
+            settings={"name_kept_seconds": 5.0},
         ),
-        frozenset({"I7"}),
+        frozenset({"R31"}),
     ),
     Mutant(
         "DELETE by a stale leader",
@@ -651,11 +686,11 @@ MUTANTS = [
         Plan(
             (
                 Do(0.5, "schedule", **EVERY_TEN, successfulJobsHistoryLimit=0),
-                Do(100.0, "fault", on="lease", of=0, times=10**6, delay_seconds=8.0, seconds=300.0),
                 Do(205.0, "freeze", slot=0, seconds=60.0),
             ),
             seconds=300.0,
         ),
         frozenset({"P15"}),
+        also=slow_renewal,
     ),
 ]

@@ -104,26 +104,56 @@ async def _settle(world: SimulatedWorld) -> list[str]:
 async def _end(world: SimulatedWorld) -> list[str]:
     """Disable everything and let everything end; then nothing may be written any more (I7, I8)."""
     for schedule in world.server.objects("workflowschedules"):
-        world.quietly(lambda name=schedule["metadata"]["name"]: world.edit(name, enabled=False, pause=None))
+        world.quietly(
+            lambda name=schedule["metadata"]["name"]: world.edit(name, enabled=False, pause=None, endTime=None)
+        )
     deadline = world.clock.monotonic() + END_SECONDS
     await asyncio.sleep(1.0)
     world.end_jobs()
     await asyncio.sleep(REST_SECONDS)
-    while world.unfinished() and world.clock.monotonic() < deadline:
+    while (world.unfinished() or world.unacknowledged()) and world.clock.monotonic() < deadline:
         world.end_jobs()
         await asyncio.sleep(REST_SECONDS)
     await asyncio.sleep(REST_SECONDS)
     problems = [f"I7: {name} has no outcome in the end" for name in world.unfinished()]
+    problems += [f"R11: the last edit of {name} was never acknowledged" for name in world.unacknowledged()]
     since = len(world.server.log)
     await asyncio.sleep(QUIET_SECONDS)
-    late = [entry for entry in world.writes(since=since) if entry.method != "DELETE"]
+    late = [entry for entry in world.writes(since=since) if not _is_of_retention(world, entry)]
     problems += [f"I8: {entry.client} sent {entry.method} {entry.path} with nothing due" for entry in late[:3]]
     return problems + _check(world)
 
 
+def _is_of_retention(world: SimulatedWorld, entry: LogEntry) -> bool:
+    """Tell whether a write removes what is finished, or notes since when its schedule is gone: both are due some time later."""
+    record = world.server.find("scheduleoccurrences", *_named(entry.path))
+    conditions = (record or {}).get("status", {}).get("conditions", ())
+    return entry.method == "DELETE" or any(each["type"] == "ScheduleDeleted" for each in conditions)
+
+
+def _named(path: str) -> tuple[str, str]:
+    """Return namespace and name in the path of a status."""
+    parts = path.split("/")
+    return (parts[5], parts[7]) if len(parts) > 7 else ("", "")
+
+
 def _check(world: SimulatedWorld) -> list[str]:
+    found = [f"R31: {name} is blocked though nobody wrote to its log" for name in _blocked(world)]
     try:
         world.auditor.check()
     except ViolationError as error:
-        return str(error).splitlines()
-    return []
+        found += str(error).splitlines()
+    return found
+
+
+def _blocked(world: SimulatedWorld) -> list[str]:
+    """Return the schedules whose spec is accepted and whose log is not."""
+    found = []
+    for schedule in world.server.objects("workflowschedules"):
+        status = schedule.get("status") or {}
+        is_accepted = any(
+            each["type"] == "Accepted" and each["status"] == "True" for each in status.get("conditions", ())
+        )
+        if status.get("state") == "Blocked" and is_accepted:
+            found.append(schedule["metadata"]["name"])
+    return found

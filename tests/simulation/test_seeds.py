@@ -43,4 +43,6 @@ def test_whatever_happens_the_invariants_hold(seeds: range, pool: ProcessPoolExe
     found = [*pool.map(problems_of, seeds, chunksize=4)]
     bad = [(seed, problems) for seed, problems in found if problems]
     if bad:
-        pytest.fail("\n\n".join(told(*each) for each in bad[:SHOWN]) + f"\n{len(bad)} of {len(seeds)} seeds", pytrace=False)
+        pytest.fail(
+            "\n\n".join(told(*each) for each in bad[:SHOWN]) + f"\n{len(bad)} of {len(seeds)} seeds", pytrace=False
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from datetime import timedelta
 from random import Random
 from typing import Any, cast
@@ -210,7 +211,9 @@ class SimulatedWorld(World):
         """Let every Job end soon, and every one that is there now end at once."""
         self.set_courses(run=[2.0], failed=0.0)
         for pod in self.server.objects("pods"):
-            self.server.patch("pods", pod["metadata"]["namespace"], pod["metadata"]["name"], {"metadata": {"finalizers": None}})
+            self.server.patch(
+                "pods", pod["metadata"]["namespace"], pod["metadata"]["name"], {"metadata": {"finalizers": None}}
+            )
         for job in self.server.objects("jobs"):
             metadata, status = job["metadata"], job.get("status") or {}
             is_finished = any(each["type"] in {"Complete", "Failed"} for each in status.get("conditions", ()))
@@ -229,12 +232,18 @@ class SimulatedWorld(World):
             and (each.get("status") or {}).get("outcome") not in FINAL
         ]
 
+    def unacknowledged(self) -> list[str]:
+        """Return the schedules whose status is not of their generation."""
+        return [
+            each["metadata"]["name"]
+            for each in self.server.objects("workflowschedules")
+            if (each.get("status") or {}).get("observedGeneration") != each["metadata"]["generation"]
+        ]
+
     def lease_body(self) -> Json | None:
         return self.server.find("leases", SETTINGS.lease.namespace, SETTINGS.lease.name)
 
     def quietly(self, act: Callable[[], object]) -> None:
         """Do what a person does; what can't be done is not done."""
-        try:
+        with suppress(RefusedError):
             act()
-        except RefusedError:
-            pass

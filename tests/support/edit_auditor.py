@@ -176,7 +176,9 @@ class EditAuditor:
         if definition is None or not seen.head.get("definitionUID"):
             return
         since = seen.head.get("definitionGeneration") or 0
-        flips = [v.at for g, v in definition.versions.items() if since < g <= spec["definitionGeneration"] and v.is_break]
+        flips = [
+            v.at for g, v in definition.versions.items() if since < g <= spec["definitionGeneration"] and v.is_break
+        ]
         if flips and instant <= max(flips) - TOLERANCE:
             self._wrong("R18", f"{name} is admitted for {instant:%H:%M:%S}, when its definition was off")
 
