@@ -24,6 +24,7 @@ from support.virtual_loop import FreezingLoop, VirtualClock, outside
 _WRITES = {"POST", "PATCH", "PUT", "DELETE"}
 MATCHES: dict[str, Callable[[ApiRequest], bool]] = {
     "any": lambda r: "/leases" not in r.path and r.method != "WATCH",
+    "call": lambda r: r.method != "WATCH",
     "write": lambda r: r.method in _WRITES and "/leases" not in r.path and not r.query.get("dryRun"),
     "read": lambda r: r.method == "GET" and "/leases" not in r.path,
     "watch": lambda r: r.method == "WATCH",
