@@ -37,24 +37,24 @@ def perform(world: SimulatedWorld, what: str, args: dict[str, Any]) -> None:
 
 
 @action
-def schedule(world: SimulatedWorld, name: str, image: str = "", **spec: Any) -> None:
+def schedule(world: SimulatedWorld, name: str, image: str = "", **spec: object) -> None:
     fields = {**spec, **({"jobTemplate": a_template(image)} if image else {})}
     world.quietly(lambda: world.server.create(a_schedule(name, **_timed(world, fields))))
 
 
 @action
-def definition(world: SimulatedWorld, **spec: Any) -> None:
+def definition(world: SimulatedWorld, **spec: object) -> None:
     world.quietly(lambda: world.server.create(a_definition("w", **spec)))
 
 
 @action
-def edit(world: SimulatedWorld, name: str, image: str = "", **spec: Any) -> None:
+def edit(world: SimulatedWorld, name: str, image: str = "", **spec: object) -> None:
     fields = {**spec, **({"jobTemplate": a_template(image)} if image else {})}
     world.quietly(lambda: world.edit(name, **_timed(world, fields)))
 
 
 @action
-def edit_definition(world: SimulatedWorld, image: str = "", **spec: Any) -> None:
+def edit_definition(world: SimulatedWorld, image: str = "", **spec: object) -> None:
     fields = {**spec, **({"jobTemplate": a_template(image)} if image else {})}
     world.quietly(lambda: world.edit_definition("w", **fields))
 
@@ -225,7 +225,7 @@ def fault(
     times: int = 1,
     of: int | None = None,
     seconds: float | None = None,
-    **what: Any,
+    **what: Any,  # noqa: ANN401 - of Fault
 ) -> None:
     world.trap(lambda _request: Fault(**what), on=on, skip=skip, times=times, of=of, seconds=seconds)
 

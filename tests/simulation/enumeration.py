@@ -137,7 +137,10 @@ def _cases(story: Story, calls: int) -> Iterator[tuple[str, Plan]]:
         for number in range(calls):
             rest = {key: value for key, value in way.items() if key != "what"}
             do = Do(story.since, way["what"], on=CALLS, skip=number, **rest)
-            yield f"{story.name}: call {number + 1} of {calls}, {name}", replace(story.plan, actions=(*story.plan.actions, do))
+            yield (
+                f"{story.name}: call {number + 1} of {calls}, {name}",
+                replace(story.plan, actions=(*story.plan.actions, do)),
+            )
 
 
 def judged(case: tuple[str, Plan]) -> tuple[str, Plan, Verdict]:

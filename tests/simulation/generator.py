@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -113,120 +114,102 @@ def _jobs(random: Random, at: float) -> Do:
     return Do(at, "jobs", run=run, failed=failed, unready=unready)
 
 
-def _person(random: Random, names: list[str], seconds: float, number: int) -> Do:
-    at, name = _when(random, seconds), random.choice(names)
-    choice = random.choice(
-        ("relevant", "relevant", "irrelevant", "switch", "switch", "pause", "pause", "request", "request", "definition")
-        + ("definition", "cancel", "suspend", "resume_jobs", "delete", "recreate", "gc", "stuck", "free", "delete_job")
-        + ("jobs",)
+_Choice = Callable[[Random, float, str, int], Do]
+
+
+def _relevant(random: Random, at: float, name: str, number: int) -> Do:
+    calendar = {"schedule": "* * * * *"}
+    fields = random.choice(({"image": f"two{number}"}, {"input": {"a": number}}, calendar, _rules(random)))
+    return Do(at, "edit", name=name, **fields)
+
+
+def _pause(random: Random, at: float, name: str, _number: int) -> Do:
+    paused = ({"pause": {"reason": "x"}}, {"pause": None}, {"pause": None}, {"pausedFor": random.choice((20, 70))})
+    return Do(at, "edit", name=name, **random.choice(paused))
+
+
+def _definition(random: Random, at: float, _name: str, number: int) -> Do:
+    return random.choice(
+        (
+            Do(at, "edit_definition", enabled=False),
+            Do(at, "edit_definition", enabled=True),
+            Do(at, "edit_definition", image=f"three{number}"),
+            Do(at, "edit_definition", maxActiveRuns=random.choice((1, 3, None))),
+            Do(at, "delete_definition"),
+            Do(at, "definition"),
+        )
     )
-    match choice:
-        case "relevant":
-            fields = random.choice(
-                ({"image": f"two{number}"}, {"input": {"a": number}}, {"schedule": "* * * * *"}, _rules(random))
-            )
-            return Do(at, "edit", name=name, **fields)
-        case "irrelevant":
-            return Do(at, "edit", name=name, occurrenceHistoryLimit=random.choice((1, 3, 100)))
-        case "switch":
-            return Do(at, "edit", name=name, enabled=random.random() < 0.5)
-        case "pause":
-            paused = (
-                {"pause": {"reason": "x"}},
-                {"pause": None},
-                {"pause": None},
-                {"pausedFor": random.choice((20, 70))},
-            )
-            return Do(at, "edit", name=name, **random.choice(paused))
-        case "request":
-            ago = random.choice((None, None, 60.0, 180.0))
-            return Do(at, "request", name=f"ask{number}", of=name, ago=ago)
-        case "definition":
-            return random.choice(
-                (
-                    Do(at, "edit_definition", enabled=False),
-                    Do(at, "edit_definition", enabled=True),
-                    Do(at, "edit_definition", image=f"three{number}"),
-                    Do(at, "edit_definition", maxActiveRuns=random.choice((1, 3, None))),
-                    Do(at, "delete_definition"),
-                    Do(at, "definition"),
-                )
-            )
-        case "delete" | "recreate":
-            return Do(at, choice, name=name)
-        case "cancel" | "suspend" | "delete_job":
-            return Do(at, choice, newest=random.randrange(2))
-        case "stuck":
-            return Do(at, "stuck_pod")
-        case "free":
-            return Do(at, "free_pods")
-        case "jobs":
-            return _jobs(random, at)
-    return Do(at, choice)
+
+
+def _of_one(what: str) -> _Choice:
+    return lambda _random, at, name, _number: Do(at, what, name=name)
+
+
+def _of_a_run(what: str) -> _Choice:
+    return lambda random, at, _name, _number: Do(at, what, newest=random.randrange(2))
+
+
+def _of_all(what: str) -> _Choice:
+    return lambda _random, at, _name, _number: Do(at, what)
+
+
+def _request(random: Random, at: float, name: str, number: int) -> Do:
+    return Do(at, "request", name=f"ask{number}", of=name, ago=random.choice((None, None, 60.0, 180.0)))
+
+
+_PEOPLE: tuple[_Choice, ...] = (
+    *(_relevant, _relevant, _pause, _pause, _request, _request, _definition, _definition),
+    *(lambda r, at, name, _n: Do(at, "edit", name=name, enabled=r.random() < 0.5),) * 2,
+    lambda random, at, name, _n: Do(at, "edit", name=name, occurrenceHistoryLimit=random.choice((1, 3, 100))),
+    lambda random, at, _name, _number: _jobs(random, at),
+    *map(_of_one, ("delete", "recreate")),
+    *map(_of_a_run, ("cancel", "suspend", "delete_job")),
+    *map(_of_all, ("resume_jobs", "gc", "stuck_pod", "free_pods")),
+)
+
+
+def _person(random: Random, names: list[str], seconds: float, number: int) -> Do:
+    at = _when(random, seconds)
+    return random.choice(_PEOPLE)(random, at, random.choice(names), number)
+
+
+def _crash(random: Random, at: float, _name: str, _slot: int) -> Do:
+    down, on = random.choice((0.0, 0.0, 5.0, 40.0, 200.0)), random.choice(_WRITES)
+    return Do(at, "crash_at", on=on, skip=random.choice((0, 0, 1, 2, 4)), after=random.random() < 0.5, down=down)
+
+
+def _late(random: Random, at: float, _name: str, _slot: int) -> Do:
+    delay, times = random.choice((2.0, 14.0, 16.0, 25.0, 29.0)), random.choice((1, 1, 2, 4))
+    return Do(at, "fault", on=random.choice(_WRITES), times=times, delay_seconds=delay)
+
+
+def _freeze(random: Random, at: float, _name: str, slot: int) -> Do:
+    stall = random.choice((3.0, 11.0, 14.0, 17.0, 40.0, 100.0, 300.0))
+    if random.random() < 0.3:
+        return Do(at, "freeze", slot=slot, seconds=stall)
+    on, skip = random.choice(_WRITES), random.choice((0, 0, 1, 3))
+    return Do(at, "freeze_at", on=on, skip=skip, seconds=stall, held=random.random() < 0.6)
+
+
+def _ending(what: str) -> _Choice:
+    return lambda random, at, _name, slot: Do(at, what, slot=slot, down=random.choice((0.0, 5.0, 20.0, 90.0)))
+
+
+def _server(random: Random, at: float, _name: str, _slot: int) -> Do:
+    length = random.choice((1.0, 5.0, 20.0, 75.0, 130.0))
+    return Do(at, random.choice(("slow", "down", "down")), seconds=length)
+
+
+def _clock(random: Random, at: float, _name: str, slot: int) -> Do:
+    return Do(at, "step_clock", slot=slot, seconds=random.choice((-600.0, -30.0, 30.0, 3600.0)))
 
 
 def _trouble(random: Random, names: list[str], seconds: float) -> Do:
     at, slot = _when(random, seconds), random.randrange(3)
-    kinds = (
-        "crash",
-        "crash",
-        "crash",
-        "fault",
-        "fault",
-        "fault",
-        "late",
-        "freeze",
-        "freeze",
-        "kill",
-        "stop",
-        "watch",
-        "watch",
-    )
-    match random.choice((*kinds, "lease", "lease", "server", "refusal", "clock", "forged")):
-        case "crash":
-            down = random.choice((0.0, 0.0, 5.0, 40.0, 200.0))
-            return Do(
-                at,
-                "crash_at",
-                on=random.choice(_WRITES),
-                skip=random.choice((0, 0, 1, 2, 4)),
-                after=random.random() < 0.5,
-                down=down,
-            )
-        case "fault":
-            return Do(at, "fault", **_fault(random))
-        case "late":
-            delay = random.choice((2.0, 14.0, 16.0, 25.0, 29.0))
-            return Do(at, "fault", on=random.choice(_WRITES), times=random.choice((1, 1, 2, 4)), delay_seconds=delay)
-        case "freeze":
-            stall = random.choice((3.0, 11.0, 14.0, 17.0, 40.0, 100.0, 300.0))
-            if random.random() < 0.3:
-                return Do(at, "freeze", slot=slot, seconds=stall)
-            return Do(
-                at,
-                "freeze_at",
-                on=random.choice(_WRITES),
-                skip=random.choice((0, 0, 1, 3)),
-                seconds=stall,
-                held=random.random() < 0.6,
-            )
-        case "kill" | "stop" as choice:
-            return Do(at, choice, slot=slot, down=random.choice((0.0, 5.0, 20.0, 90.0)))
-        case "watch":
-            return _watch_trouble(random, at, slot)
-        case "lease":
-            return _lease_trouble(random, at)
-        case "server":
-            length = random.choice((1.0, 5.0, 20.0, 75.0, 130.0))
-            return Do(at, "slow", seconds=length) if random.random() < 0.3 else Do(at, "down", seconds=length)
-        case "refusal":
-            return _refusal(random, at)
-        case "clock":
-            return Do(at, "step_clock", slot=slot, seconds=random.choice((-600.0, -30.0, 30.0, 3600.0)))
-    return Do(at, "forge_job", of=random.choice(names), ahead=random.choice((1, 1, 2)))
+    return random.choice(_TROUBLES)(random, at, random.choice(names), slot)
 
 
-def _fault(random: Random) -> dict[str, Any]:
+def _fault(random: Random, at: float, _name: str, _slot: int) -> Do:
     on, times = random.choice((*_WRITES, "read")), random.choice((1, 1, 2, 5, 20))
     kinds: tuple[dict[str, Any], ...] = (
         {"is_dropped": True},
@@ -241,10 +224,10 @@ def _fault(random: Random) -> dict[str, Any]:
         {"status": 503, "reason": "ServiceUnavailable"},
         {"status": 504, "reason": "Timeout"},
     )
-    return {"on": on, "skip": random.choice((0, 0, 1, 2)), "times": times, **random.choice(kinds)}
+    return Do(at, "fault", on=on, skip=random.choice((0, 0, 1, 2)), times=times, **random.choice(kinds))
 
 
-def _watch_trouble(random: Random, at: float, slot: int) -> Do:
+def _watch(random: Random, at: float, _name: str, slot: int) -> Do:
     length = random.choice((20.0, 60.0, 150.0))
     return random.choice(
         (
@@ -257,7 +240,7 @@ def _watch_trouble(random: Random, at: float, slot: int) -> Do:
     )
 
 
-def _lease_trouble(random: Random, at: float) -> Do:
+def _lease(random: Random, at: float, _name: str, _slot: int) -> Do:
     return random.choice(
         (
             Do(at, "steal_lease", transitions=random.choice((0, 1, 5))),
@@ -271,7 +254,7 @@ def _lease_trouble(random: Random, at: float) -> Do:
     )
 
 
-def _refusal(random: Random, at: float) -> Do:
+def _refusal(random: Random, at: float, _name: str, _slot: int) -> Do:
     length = random.choice((5.0, 30.0, 90.0))
     return random.choice(
         (
@@ -280,3 +263,13 @@ def _refusal(random: Random, at: float) -> Do:
             Do(at, "terminate_namespace", seconds=length),
         )
     )
+
+
+def _forgery(random: Random, at: float, name: str, _slot: int) -> Do:
+    return Do(at, "forge_job", of=name, ahead=random.choice((1, 1, 2)))
+
+
+_TROUBLES: tuple[_Choice, ...] = (
+    *(_crash, _crash, _crash, _fault, _fault, _fault, _late, _late, _freeze, _freeze, _watch, _watch, _lease, _lease),
+    *(_ending("kill"), _ending("stop"), _server, _refusal, _clock, _forgery),
+)

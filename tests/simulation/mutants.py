@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from simulation.plan import Do, Plan
+from support import api_hooks
 from support.api_hooks import LeaseFence
 from support.api_kinds import RefusedError
 from support.api_requests import Admission
@@ -23,7 +24,7 @@ from workflow_schedules.api import names
 from workflow_schedules.api.schedule import State
 from workflow_schedules.cluster import apply, history, runs
 from workflow_schedules.cluster.fence import Fence
-from workflow_schedules.core import baselines, decide, ending, log, retention
+from workflow_schedules.core import baselines, decide, log, retention
 from workflow_schedules.core import runs as core_runs
 from workflow_schedules.core.acceptance import template_of
 from workflow_schedules.core.model import WriteOutcome
@@ -131,18 +132,12 @@ def job_before_outcome(patch: Patch) -> None:
 
 def only_older_is_refused(patch: Patch) -> None:
     def judge(self: LeaseFence, admission: Admission) -> RefusedError | None:
-        written, lease = _written(admission), self._lease()
+        written, lease = api_hooks._fenced(admission), self._lease()
         if written is None or lease is None or not self._is_operator(admission.client):
             return None
         return self._refusal(admission, "older") if (written[0] or 0) < lease.get("leaseTransitions", 0) else None
 
     patch.setattr(LeaseFence, "__call__", judge)
-
-
-def _written(admission: Admission) -> Any:  # noqa: ANN401
-    from support import api_hooks  # noqa: PLC0415 - its inside
-
-    return api_hooks._fenced(admission)
 
 
 def no_self_fence(patch: Patch) -> None:
@@ -165,7 +160,7 @@ def slow_renewal(patch: Patch) -> None:
 
 
 def epoch_restarts(patch: Patch) -> None:
-    patch.setattr(leadership, "next_epoch", lambda *, lease_transitions, highest_known: lease_transitions + 1)
+    patch.setattr(leadership, "next_epoch", lambda *, lease_transitions, **_known: lease_transitions + 1)
     patch.setattr(leadership.Elector, "note_epoch", lambda _self, _highest: None)
 
 
@@ -253,7 +248,6 @@ def no_uid_in_names(patch: Patch) -> None:
 
 def named_by_instant(patch: Patch) -> None:
     """Number records by their watermark, and find the head by a list, as there is no next name to try."""
-    real = log._record
     begin = datetime(2026, 3, 2, tzinfo=UTC)
 
     def numbered(spec: Any, head: Any) -> Any:  # noqa: ANN401
@@ -276,7 +270,6 @@ def named_by_instant(patch: Patch) -> None:
     async def walk(client: Any, schedule: Any, _head: Any) -> Any:  # noqa: ANN401
         return await newest(client, schedule)
 
-    assert real is not None
     for name in ("baseline", "verdict_record", "superseded"):
         patch.setattr(log, name, wrap(getattr(log, name)))
     patch.setattr(history, "_newest_by_list", newest)
@@ -287,13 +280,10 @@ def named_by_instant(patch: Patch) -> None:
 
 
 def late_running(patch: Patch) -> None:
-    real = apply.patch_status
-
     async def blindly(cluster: Any, run: Any, known: Any, status: Any) -> Any:  # noqa: ANN401, ARG001
         ref = run.record.ref
         return await cluster.client.patch_occurrence_status(ref.namespace, ref.name, {"status": status})
 
-    assert real is not None
     patch.setattr(apply, "patch_status", blindly)
 
 
@@ -342,7 +332,6 @@ def open_from_jobs(patch: Patch) -> None:
 
     real = log.open_runs
     patch.setattr(log, "open_runs", with_jobs)
-    assert ending is not None
 
 
 def both(*changes: Callable[[Patch], None]) -> Callable[[Patch], None]:

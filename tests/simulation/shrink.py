@@ -8,6 +8,7 @@ from dataclasses import replace
 from simulation.plan import Do, Plan
 
 MOST_TRIES = 400
+_NEEDED = frozenset({"name", "on", "slot", "seconds", "of", "run"})
 
 
 def shrink(plan: Plan, is_bad: Callable[[Plan], bool], *, tries: int = MOST_TRIES) -> Plan:
@@ -27,26 +28,33 @@ def shrink(plan: Plan, is_bad: Callable[[Plan], bool], *, tries: int = MOST_TRIE
 
 
 def _smaller(plan: Plan) -> Iterator[Plan]:
-    actions = plan.actions
-    size = len(actions) // 2
-    while size >= 1:  # delta debugging: large pieces first
-        for begin in range(0, len(actions), size):
-            yield replace(plan, actions=actions[:begin] + actions[begin + size :])
-        size //= 2
+    yield from _without_actions(plan)
     if len(plan.operators) > 2:
         yield replace(plan, operators=plan.operators[:-1])
     if any(plan.operators):
         yield replace(plan, operators=(0.0,) * len(plan.operators))
     if plan.settings:
         yield replace(plan, settings={})
-    for index, do in enumerate(actions):
-        for name in do.args:
-            if name not in {"name", "on", "slot", "seconds", "of"}:
-                rest = {key: value for key, value in do.args.items() if key != name}
-                yield _with(plan, index, Do(do.at, do.what, **rest))
-    last = max((do.at for do in actions), default=0.0)
+    yield from _without_arguments(plan)
+    last = max((do.at for do in plan.actions), default=0.0)
     if plan.seconds > last + 40:
         yield replace(plan, seconds=last + 40)
+
+
+def _without_actions(plan: Plan) -> Iterator[Plan]:
+    """Leave out large pieces first: delta debugging."""
+    size = len(plan.actions) // 2
+    while size >= 1:
+        for begin in range(0, len(plan.actions), size):
+            yield replace(plan, actions=plan.actions[:begin] + plan.actions[begin + size :])
+        size //= 2
+
+
+def _without_arguments(plan: Plan) -> Iterator[Plan]:
+    for index, do in enumerate(plan.actions):
+        for name in sorted(do.args.keys() - _NEEDED):
+            rest = {key: value for key, value in do.args.items() if key != name}
+            yield _with(plan, index, Do(do.at, do.what, **rest))
 
 
 def _with(plan: Plan, index: int, do: Do) -> Plan:

@@ -18,6 +18,8 @@ from simulation.shrink import shrink
 SHOWN = 3
 SHRINK_TRIES = 150
 
+pytestmark = pytest.mark.timeout(1200)  # a machine that is busy with other things
+
 
 def problems_of(seed: int) -> tuple[int, tuple[str, ...]]:
     return seed, play(plan_of(seed)).problems

@@ -53,17 +53,16 @@ class LeaseFence:
             return None
         lease = self._lease()
         if lease is None:
-            return self._refusal(
-                admission, "failed to configure binding: no params found for policy binding with `Deny`"
-            )
+            why = "failed to configure binding: no params found for policy binding with `Deny`"
+            return self._refusal(admission, why, code=422, reason="Invalid")
         if written != (lease.get("leaseTransitions", 0), lease.get("holderIdentity", "")):
             return self._refusal(admission, f"written by {written}, the Lease says otherwise")
         return None
 
-    def _refusal(self, admission: Admission, why: str) -> RefusedError:
+    def _refusal(self, admission: Admission, why: str, *, code: int = 403, reason: str = "Forbidden") -> RefusedError:
         subject = f'{admission.kind.qualified} "{admission.name}"'
         policy = f"ValidatingAdmissionPolicy '{FENCE_POLICY}' with binding '{FENCE_POLICY}'"
-        return RefusedError(422, "Invalid", f"{subject} is forbidden: {policy} denied request: {why}")
+        return RefusedError(code, reason, f"{subject} is forbidden: {policy} denied request: {why}")
 
 
 def lease_fence(

@@ -24,9 +24,7 @@ def tell() -> list[Exchange]:
         await world.until_leading(world.start("a", name_kept_seconds=5.0))
         world.apply(a_definition())
         world.apply(a_schedule("parented", workflow="w", schedule="* * * * *", misfirePolicy="Latest"))
-        world.apply(
-            a_schedule("inline", schedule="* * * * *", successfulJobsHistoryLimit=0, occurrenceHistoryLimit=1)
-        )
+        world.apply(a_schedule("inline", schedule="* * * * *", successfulJobsHistoryLimit=0, occurrenceHistoryLimit=1))
         world.apply(a_schedule("long", schedule="*/2 * * * *", concurrencyPolicy="Replace"))
         world.start("b", name_kept_seconds=5.0)
         await world.sleep_until(at("10:00:10"))

@@ -116,8 +116,8 @@ def test_sigterm_in_a_herd_of_200_loses_and_doubles_nothing() -> None:
 @pytest.mark.parametrize(
     ("kind", "lag_seconds", "answers"),
     [
-        ("jobs", 0.0, [422]),
-        ("scheduleoccurrences", 0.0, [422]),
+        ("jobs", 0.0, [403]),
+        ("scheduleoccurrences", 0.0, [403]),
         ("jobs", 60.0, [201]),
         ("scheduleoccurrences", 60.0, [201]),
         ("jobs", 35.0, [201, 409]),
