@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from support.api_hooks import JOB_CONTROLLER
 from support.api_kinds import KIND_OF, Json, Kind, RefusedError
@@ -28,7 +28,10 @@ class RetentionAuditor:
         self._server = server
         self._clock = clock
         self._violations = violations
-        self._held: dict[str, Json] = {}  # the Lease as each process held it last
+        self._resolved: dict[str, tuple[str, int]] = {}  # by whom and in which epoch each request was
+        self._held: dict[str, int] = {}  # the epoch in which each process held the Lease last
+        self._acquired: dict[str, datetime] = {}  # each Lease, by the server's clock: that of its holder may be wrong
+        self._acquired_by: dict[str, datetime] = {}
         self.removed: list[str] = []
         server.admission.append(self)
         server.store.observers.append(self._see_holder)
@@ -84,9 +87,16 @@ class RetentionAuditor:
                 self._wrong("R30", f"record {name}, the newest {outcome}, was pruned")
 
     def _see_holder(self, kind: Kind, change: Change) -> None:
+        if kind.plural == "scheduleoccurrences" and change.after is not None:
+            metadata, status = change.after.body["metadata"], change.after.body.get("status") or {}
+            if status.get("writer"):
+                self._resolved.setdefault(metadata["uid"], (status["writer"], status.get("fencingEpoch", 0)))
         if kind.plural == "leases" and change.after is not None:
             spec = change.after.body["spec"]
-            self._held[spec.get("holderIdentity", "")] = spec
+            holder, epoch = spec.get("holderIdentity", ""), spec.get("leaseTransitions", 0)
+            if self._held.get(holder) != epoch or not holder:
+                self._acquired["/".join(change.key)] = self._acquired_by[holder] = self._clock.now()
+            self._held[holder] = epoch
 
     def _is_beyond_late_creates(self, record: Json, client: str) -> bool:
         """Tell whether the sender made the record itself in this epoch, or had held the Lease for long enough.
@@ -94,17 +104,17 @@ class RetentionAuditor:
         It may have lost the Lease since, with the DELETE on its way: who came after it can't be who makes the Job late.
         """
         writer = identity_of(client)
-        spec = self._held[writer]
-        if (record["spec"].get("writer"), record["spec"].get("fencingEpoch")) == (writer, spec["leaseTransitions"]):
+        made = record["spec"].get("writer"), record["spec"].get("fencingEpoch")
+        if record["spec"]["cause"] != "Scheduled":
+            made = self._resolved.get(record["metadata"]["uid"], ("", 0))
+        if made == (writer, self._held[writer]):
             return True
-        return self._clock.now() - parse_utc(spec["acquireTime"]) >= SETTLE
+        return self._clock.now() - self._acquired_by[writer] >= SETTLE
 
-    def _leases(self, record: Json) -> list[Json]:
-        """The Lease that a record was written under, all where it doesn't say."""
+    def _acquisitions(self, record: Json) -> list[datetime]:
+        """When the Lease that a record was written under was last acquired, all where it doesn't say."""
         written = record["spec"].get("lease") or (record.get("status") or {}).get("lease")
-        leases = self._server.objects("leases")
-        named = [each for each in leases if f"{each['metadata']['namespace']}/{each['metadata']['name']}" == written]
-        return named or leases
+        return [self._acquired[written]] if written in self._acquired else [*self._acquired.values()]
 
     def _is_kept_long_enough(self, record: Json) -> bool:
         spec, status = record["spec"], record.get("status") or {}
@@ -113,9 +123,8 @@ class RetentionAuditor:
             if status.get("outcome") not in FINAL:
                 return False
             times += [each["time"] for each in status.get("transitions", ())]
-        leases = self._leases(record)
-        times += [each["spec"]["acquireTime"] for each in leases if each["spec"].get("acquireTime")]
-        return all(self._clock.now() - parse_utc(time) >= self.kept for time in times)
+        since = [*map(parse_utc, times), *self._acquisitions(record)]
+        return all(self._clock.now() - at >= self.kept for at in since)
 
     def _wrong(self, rule: str, what: str) -> None:
         self._violations.append(f"{rule}: {what} (at {self._clock.now():%H:%M:%S})")

@@ -26,6 +26,7 @@ class RunMemory:
     Attributes:
         create_given_up_at: monotonic second in which a Job create was last left without an answer.
         outcome_given_up_at: monotonic second in which a status write was last left without an answer.
+        is_resolved_here: a request that this holder of the Lease resolved: nobody made a Job of it before.
         is_job_gone: the API server said that the Job on record is no more.
         pods_read_at: when it was last looked at what keeps its Job from going.
         stuck_on: what was found then.
@@ -38,6 +39,7 @@ class RunMemory:
     retry_at: datetime | None = None
     create_given_up_at: float | None = None
     outcome_given_up_at: float | None = None
+    is_resolved_here: bool = False
     is_job_gone: bool = False
     pods_read_at: datetime | None = None
     stuck_on: str | None = None

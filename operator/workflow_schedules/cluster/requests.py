@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
     from workflow_schedules.cluster.memory import RunMemory
-    from workflow_schedules.core.model import Record, Run
+    from workflow_schedules.core.model import Record, Run, Writer
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +62,8 @@ async def _carry_out(cluster: Cluster, step: RequestStep, queue: Queue, memory: 
         case Resolve():
             await cluster.templates.pin(run.record.ref.namespace, step.template)
             fence.check()
-            await _patch(cluster, run, step.status.wire())
+            record = await _patch(cluster, run, step.status.wire())
+            memory.is_resolved_here = record is not None and _is_by(record, queue.snapshot.writer)
         case Refuse():
             await _refuse(cluster, step, queue, fence)
         case Own():
@@ -76,6 +77,10 @@ async def _carry_out(cluster: Cluster, step: RequestStep, queue: Queue, memory: 
             await _end_job(cluster, step, memory)
         case WriteOutcome():
             await _write_outcome(cluster, step)
+
+
+def _is_by(record: Record, writer: Writer) -> bool:
+    return (record.status.fencing_epoch, record.status.writer) == (writer.epoch, writer.identity)
 
 
 async def _refuse(cluster: Cluster, step: Refuse, queue: Queue, fence: Fence) -> None:

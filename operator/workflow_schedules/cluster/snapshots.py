@@ -86,6 +86,7 @@ def run_of(cache: Cache, memory: RunMemory, answered_before: float) -> Run:
         retry_at=memory.retry_at,
         is_create_unanswered=may_still_arrive(memory.create_given_up_at, answered_before),
         is_outcome_unanswered=may_still_arrive(memory.outcome_given_up_at, answered_before),
+        is_resolved_here=memory.is_resolved_here,
         is_job_gone=memory.is_job_gone,
         pods_read_at=memory.pods_read_at,
         stuck_on=memory.stuck_on,

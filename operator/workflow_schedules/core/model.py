@@ -181,6 +181,7 @@ class Run:
         retry_at: no new attempt before this.
         is_create_unanswered: an own Job create was given up less than R ago (P2, P12).
         is_outcome_unanswered: an own status write was given up less than R ago (P11).
+        is_resolved_here: a request that this very holder of the Lease resolved; who wrote its status last may be another.
         is_job_gone: the API server said that the Job on record is no more.
         pods_read_at: when it was last looked at what keeps a Job from going; None before.
         stuck_on: what was found then.
@@ -194,6 +195,7 @@ class Run:
     retry_at: datetime | None = None
     is_create_unanswered: bool = False
     is_outcome_unanswered: bool = False
+    is_resolved_here: bool = False
     is_job_gone: bool = False
     pods_read_at: datetime | None = None
     stuck_on: str | None = None

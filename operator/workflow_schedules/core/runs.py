@@ -248,9 +248,11 @@ def _confirmed(snapshot: Snapshot, run: Run, status: ScheduleOccurrenceStatus, n
 def _create_may_arrive_until(snapshot: Snapshot, run: Run, now: datetime) -> datetime | None:
     """Return when to look again while a create of a run's Job may still arrive, or None when none can.
 
-    A record that this holder wrote is known to no earlier one: who reads it learns that it leads no more (P5).
+    A record that this holder wrote is known to no earlier one: who reads it learns that it leads no more (P5). Of a request the
+    status tells only who wrote it last, and that may be the very outcome.
     """
-    if _is_of_this_holder(run.record, snapshot.writer):
+    is_own = run.is_resolved_here if is_request(run.record) else _is_of_this_holder(run.record, snapshot.writer)
+    if is_own:
         return now + timedelta(seconds=1) if run.is_create_unanswered else None
     return _settles_at(snapshot, run, now)
 

@@ -1,0 +1,76 @@
+"""Plans that once failed, each shrunk: what was wrong with the operator, or with who judges it, stays right."""
+
+from __future__ import annotations
+
+import pytest
+
+from simulation.plan import Do, Plan
+from simulation.play import play
+
+PLANS = {
+    "an admission that arrives after its schedule was deleted gets an outcome (R35)": Plan(
+        (
+            Do(17.823, "schedule", name="s", schedule="*/3 * * * *"),
+            Do(149.99, "fault", on="any", delay_seconds=16.0),
+            Do(210.003, "delete", name="s"),
+        ),
+        seconds=250.0,
+    ),
+    "a pause that is over may be replaced by another one like it without a Baseline (R11)": Plan(
+        (
+            Do(0.5, "schedule", name="s"),
+            Do(31.211, "edit", name="s", pausedFor=20),
+            Do(90.013, "edit", name="s", pause={"reason": "x"}),
+        ),
+        seconds=130.0,
+    ),
+    "a namespace that goes takes everything along (R20)": Plan(
+        (
+            Do(0.5, "schedule", name="s", schedule="* * * * *"),
+            Do(89.99, "terminate_namespace", seconds=5.0),
+        ),
+        seconds=130.0,
+    ),
+    "the Lease is stolen while a schedule is deleted": Plan(
+        (
+            Do(0.5, "schedule", name="s"),
+            Do(91.0, "delete", name="s"),
+            Do(91.0, "steal_lease"),
+        ),
+        seconds=220.0,
+    ),
+    "a cancelled request's Job stays while a create of the leader before may still arrive (P12, R31)": Plan(
+        (
+            Do(0.0, "jobs", run=[200.0]),
+            Do(0.5, "schedule", name="s", schedule="0 0 1 1 *"),
+            Do(0.6, "no_fence"),  # two API servers, of which one does not know of the takeover yet
+            Do(19.8, "fault", on="job", delay_seconds=29.0),
+            Do(20.0, "request", name="ask", of="s"),
+            Do(25.5, "fault", on="lease", of=0, times=1000, is_dropped=True, seconds=60.0),
+            Do(46.0, "cancel"),
+        ),
+        seconds=90.0,
+    ),
+    "a failed Job is kept for K though its leader's clock is 90 s ahead (P1)": Plan(
+        (
+            Do(0.0, "jobs", run=[2.0], failed=0.3),
+            Do(0.5, "schedule", name="s0"),
+            Do(0.5, "schedule", name="s1", concurrencyPolicy="Allow", maxActiveRuns=3, failedJobsHistoryLimit=0),
+        ),
+        seconds=400.0,
+        operators=(90.0, 0.0),
+        seed=2616,
+    ),
+    "twenty conflicts in a row keep a status waiting, not for ever": Plan(
+        (
+            Do(0.563, "schedule", name="s", schedule="* * * * *", concurrencyPolicy="Allow", maxActiveRuns=2),
+            Do(90.013, "fault", on="status", times=20, status=409),
+        ),
+        seconds=160.0,
+    ),
+}
+
+
+@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
+def test_a_plan_that_once_failed_holds(plan: Plan) -> None:
+    assert play(plan).problems == ()
