@@ -1,4 +1,4 @@
-"""Holds what the operator writes to what people wrote before: generations, switches, templates, epochs (I5, I6; P4, P5, P11, P15).
+"""Holds what the operator writes to what people wrote: generations, switches, templates, epochs (I5, I6; P4, P5, P11, P15).
 
 It watches every commit and every request as it leaves its process. The log itself is the Auditor's business.
 """

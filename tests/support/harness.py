@@ -62,7 +62,8 @@ class LateTransport:
 
     async def request(self, method: str, path: str, **options: Any) -> Answer:  # noqa: ANN401
         answer = await self._transport.request(method, path, **options)
-        await asyncio.sleep(max((late(method, path) for late in self._world.late), default=0.0))
+        if self._world.late:
+            await asyncio.sleep(max(late(method, path) for late in self._world.late))
         return answer
 
 

@@ -126,12 +126,15 @@ class VirtualClock:
     def __init__(self, start: datetime) -> None:
         self._start = start.astimezone(UTC)
         self.offset = timedelta()
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def now(self) -> datetime:
         return self._start + timedelta(seconds=self.monotonic()) + self.offset
 
     def monotonic(self) -> float:
-        return asyncio.get_running_loop().time()
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        return self._loop.time()
 
     def jump(self, by: timedelta) -> None:
         """Step the wall clock, as an administrator or NTP would; the monotonic clock stays."""
