@@ -128,16 +128,20 @@ async def _end(world: SimulatedWorld) -> list[str]:
     problems += [f"R11: the last edit of {name} was never acknowledged" for name in world.unacknowledged()]
     since = len(world.server.log)
     await asyncio.sleep(QUIET_SECONDS[world.plan.seed % len(QUIET_SECONDS)])
-    late = [entry for entry in world.writes(since=since) if not _is_of_retention(world, entry)]
+    late = [entry for entry in world.writes(since=since) if not _is_due(world, entry)]
     problems += [f"I8: {entry.client} sent {entry.method} {entry.path} with nothing due" for entry in late[:3]]
     return problems + _check(world)
 
 
-def _is_of_retention(world: SimulatedWorld, entry: LogEntry) -> bool:
-    """Tell whether a write removes what is finished, or notes since when its schedule is gone: both are due some time later."""
-    record = world.server.find("scheduleoccurrences", *_named(entry.path))
+def _is_due(world: SimulatedWorld, entry: LogEntry) -> bool:
+    """Tell whether a write removes what is finished, notes since when its schedule is gone, or that its calendar has ended."""
+    where = _named(entry.path)
+    record = world.server.find("scheduleoccurrences", *where)
+    schedule = world.server.find("workflowschedules", *where)
     conditions = (record or {}).get("status", {}).get("conditions", ())
-    return entry.method == "DELETE" or any(each["type"] == "ScheduleDeleted" for each in conditions)
+    is_marked = any(each["type"] == "ScheduleDeleted" for each in conditions)
+    is_complete = (schedule or {}).get("status", {}).get("state") == "Complete"
+    return entry.method == "DELETE" or is_marked or is_complete
 
 
 def _named(path: str) -> tuple[str, str]:
