@@ -273,6 +273,20 @@ def compact(world: SimulatedWorld) -> None:
 
 
 @action
+def backup(world: SimulatedWorld) -> None:
+    world.backup = world.server.backup()
+
+
+@action
+async def restore(world: SimulatedWorld, down: float = 5.0) -> None:
+    """Take etcd back to the backup, with the API server down meanwhile."""
+    world.server.go_down()
+    await asyncio.sleep(down)
+    world.restore()
+    world.server.come_up()
+
+
+@action
 def fence_lag(world: SimulatedWorld, seconds: float) -> None:
     world.fence.lag_seconds = seconds
 

@@ -61,6 +61,16 @@ PLANS = {
         operators=(90.0, 0.0),
         seed=2616,
     ),
+    "a leader that lived through a restore of etcd goes on from what is there, not from what it remembers (P9)": Plan(
+        (
+            Do(0.0, "jobs", run=[70.0]),
+            Do(0.5, "schedule", name="s", schedule="* * * * *", misfirePolicy="Latest"),
+            Do(30.555, "backup"),
+            Do(32.555, "edit", name="s", input={"a": 1}),
+            Do(71.54, "restore", down=1.0),
+        ),
+        seconds=190.0,
+    ),
     "twenty conflicts in a row keep a status waiting, not for ever": Plan(
         (
             Do(0.563, "schedule", name="s", schedule="* * * * *", concurrencyPolicy="Allow", maxActiveRuns=2),

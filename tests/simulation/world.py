@@ -13,6 +13,7 @@ from simulation.plan import Plan
 from support.api_hooks import JOB_CONTROLLER
 from support.api_kinds import Json, RefusedError
 from support.api_requests import USER, ApiRequest
+from support.api_server import Snapshot
 from support.api_transport import Fault
 from support.auditor import FINAL
 from support.edit_auditor import EditAuditor
@@ -56,6 +57,7 @@ class SimulatedWorld(World):
         if (kept := plan.settings.get("name_kept_seconds")) is not None:
             self.retention.kept = timedelta(seconds=kept - 3)
         self.excused: set[str] = set()
+        self.backup: Snapshot | None = None
         self.slots: list[Process | None] = [None] * len(plan.operators)
         self._tasks: list[asyncio.Task[Any]] = []
         self._latency = LATENCY_SECONDS
@@ -179,6 +181,17 @@ class SimulatedWorld(World):
             )
 
         self.jobs.course = course
+
+    def restore(self) -> None:
+        """Take etcd back to the backup; what was decided since then is out of the invariants, and runs again may be (I1)."""
+        if self.backup is None:
+            return
+        self.server.restore(self.backup)
+        records, schedules = self.server.objects("scheduleoccurrences"), self.server.objects("workflowschedules")
+        jobs = self.server.objects("jobs")
+        self.auditor.go_back([each for each in records if each["spec"].get("cause") == "Scheduled"], schedules)
+        self.edits.go_back(records, schedules)
+        self.jobs.take_up(jobs)
 
     # the end
 

@@ -67,6 +67,26 @@ class Auditor:
         if found:
             raise ViolationError("\n".join(found))
 
+    def go_back(self, records: list[Json], schedules: list[Json]) -> None:
+        """Forget what a restore of etcd forgot: what was decided since then is out of the invariants (I1).
+
+        So are Jobs that run again in the backup: that they had ended is known, and true.
+        """
+        stored = {each["metadata"]["uid"]: each for each in records}
+        there = {each["metadata"]["uid"]: each for each in schedules}
+        heads: dict[str, int] = defaultdict(int)
+        for each in records:
+            uid = each["spec"]["scheduleRef"].get("uid", "")
+            heads[uid] = max(heads[uid], each["spec"].get("sequence", 0))
+        self._records |= stored
+        for uid, log in self._logs.items():
+            kept = [each for each in log.records if each["spec"]["sequence"] <= heads[uid]]
+            log.records = [stored.get(each["metadata"]["uid"], each) for each in kept]
+            log.schedule = there.get(uid)
+            log.jobs = {}
+            told = {each["spec"].get("scheduledTime") for each in log.records}
+            self._started = {key: name for key, name in self._started.items() if key[0] != uid or key[1] in told}
+
     def jobs_started(self) -> int:
         """How many Jobs of records were ever made."""
         return len(self._started)

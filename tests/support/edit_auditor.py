@@ -67,6 +67,19 @@ class EditAuditor:
     def _wrong(self, rule: str, what: str) -> None:
         self._violations.append(f"{rule}: {what} (at {self._clock.now():%H:%M:%S})")
 
+    def go_back(self, records: list[Json], schedules: list[Json]) -> None:
+        """Forget what a restore of etcd forgot."""
+        self._newest_epoch = 0
+        there = {each["metadata"]["uid"]: each for each in schedules}
+        for uid, seen in self._schedules.items():
+            own = [each["spec"] for each in records if each["spec"]["scheduleRef"].get("uid") == uid]
+            log = [each for each in own if each.get("cause") == "Scheduled"]
+            seen.head = max(log, key=lambda spec: int(spec["sequence"]), default={})
+            body = there.get(uid, {"metadata": {"generation": 0}})
+            last = body["metadata"]["generation"]
+            seen.versions = {number: version for number, version in seen.versions.items() if number <= last}
+            seen.acknowledged = (body.get("status") or {}).get("observedGeneration", 0)
+
     # requests as they leave
 
     def _see_request(self, request: ApiRequest) -> None:

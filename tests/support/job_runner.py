@@ -74,6 +74,11 @@ class JobRunner:
         """Let the node of a stuck Pod answer."""
         self._server.patch("pods", namespace, f"{job_name}-x", {"metadata": {"finalizers": None}})
 
+    def take_up(self, jobs: list[Json]) -> None:
+        """Go on with Jobs that came back with a backup: nothing is on its way for them."""
+        for job in jobs:
+            self._start(job, self.course(job))
+
     def _observe(self, kind: Kind, change: Change) -> None:
         self._collect_garbage(kind, change)
         if kind is not KIND_OF["jobs"] or change.before is not None or change.after is None:

@@ -207,6 +207,10 @@ class Elector:
             return
         if record.holder != self._identity or record.transitions != fence.writer.epoch:
             raise LostLeaseError(f"held by {record.holder or 'nobody'}, epoch {record.transitions}")
+        if _is_older(record, self._record):
+            raise LostLeaseError(
+                "the Lease is older than it was: etcd was restored, and what was read since is no more"
+            )
         self._record = record
 
     async def _release(self) -> None:
@@ -219,6 +223,13 @@ class Elector:
             log.info("released the Lease", extra={"lease": str(self._lease)})
         except (ClusterError, TimeoutError) as error:
             log.warning("the Lease was not released, it expires", extra={"error": str(error) or "no answer in time"})
+
+
+def _is_older(found: LeaseRecord, known: LeaseRecord | None) -> bool:
+    """Tell whether a Lease that its holder alone has written is of before the holder's last answered renewal."""
+    if known is None or found.renew_time is None or known.renew_time is None:
+        return False
+    return found.renew_time < known.renew_time
 
 
 async def _wait(stop: asyncio.Event, seconds: float) -> None:
