@@ -24,7 +24,7 @@ from workflow_schedules.cluster.fence import Fence
 from workflow_schedules.core import baselines, decide, log, retention
 from workflow_schedules.core import runs as core_runs
 from workflow_schedules.core.acceptance import template_of
-from workflow_schedules.core.model import WriteOutcome
+from workflow_schedules.core.plan import WriteOutcome
 from workflow_schedules.scheduler import leader, leadership
 from workflow_schedules.scheduler import retention as pruning
 from workflow_schedules.scheduler.removal import Remover
