@@ -11,7 +11,8 @@ from concurrent.futures import ProcessPoolExecutor
 import pytest
 
 from simulation.generator import plan_of
-from simulation.plan import Plan
+from simulation.mutations import edits_only_in_status
+from simulation.plan import Do, Plan
 from simulation.play import Verdict, play
 from simulation.shrink import shrink
 
@@ -25,7 +26,7 @@ def problems_of(seed: int) -> tuple[int, tuple[str, ...]]:
     return seed, play(plan_of(seed)).problems
 
 
-def told(seed: int, problems: tuple[str, ...]) -> str:
+def told(seed: int, problems: tuple[str, ...], *, tries: int = SHRINK_TRIES) -> str:
     """Say what is wrong with a seed, as small as it gets."""
     plan, kinds = plan_of(seed), Verdict(problems).kinds
 
@@ -35,7 +36,7 @@ def told(seed: int, problems: tuple[str, ...]) -> str:
         except TypeError:  # an action without an argument that it needs
             return False
 
-    small = shrink(plan, is_bad, tries=SHRINK_TRIES)
+    small = shrink(plan, is_bad, tries=tries)
     wrong = "\n".join(play(small).problems[:SHOWN])
     return f"seed {seed}:\n{wrong}\n    {small.text()},\nrepeat it: hack/test simulation --seed {seed}"
 
@@ -48,3 +49,14 @@ def test_whatever_happens_the_invariants_hold(seeds: range, pool: ProcessPoolExe
         pytest.fail(
             "\n\n".join(told(*each) for each in bad[:SHOWN]) + f"\n{len(bad)} of {len(seeds)} seeds", pytrace=False
         )
+
+
+def test_a_seed_that_fails_is_told_as_a_small_plan_and_with_what_repeats_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    edits_only_in_status(monkeypatch)
+    seed = next(number for number in range(100) if play(plan_of(number)).problems)
+    text = told(seed, problems_of(seed)[1], tries=60)
+    assert f"hack/test simulation --seed {seed}" in text
+    plan = text[text.index("Plan(") : text.index(",\nrepeat it")]
+    small = eval(plan, {"Plan": Plan, "Do": Do})
+    assert len(small.actions) < len(plan_of(seed).actions)
+    assert play(small).problems
