@@ -88,7 +88,9 @@ class Operator:
             return "the Jobs have not been listed yet"
         if not self.feed.has_requests:
             return "the requests have not been listed yet"
-        return self._leader.fence_problem if self.is_leading else None
+        if self._elector.fence is None:
+            return self._elector.problem
+        return self._leader.problem
 
     @property
     def is_leading(self) -> bool:
