@@ -70,7 +70,7 @@ async def _serve(operator: Operator, settings: Settings, stop: asyncio.Event) ->
     watches = Watches(operator.feed)
     probes = Probes(
         healthy=lambda: watches.problem,
-        ready=lambda: operator.unready_reason,
+        ready=lambda: watches.unready_reason or operator.unready_reason,
     )
     try:
         port = await probes.start(settings.probe_port)
