@@ -241,6 +241,14 @@ class Cache:
         request = self.requests.of_job(job)
         return request is not None and is_other_lease(request.spec.lease, lease)
 
+    def move_times(self, step: timedelta) -> None:
+        """Move what waits to be tried again along with a wall clock that was set."""
+        for log in self.logs.values():
+            for run in log.runs.values():
+                run.move(step)
+        for request in self.requests.memories():
+            request.move(step)
+
     def forget_log(self, uid: str) -> None:
         """Forget the log of a schedule that is gone and whose runs have all ended."""
         self.logs.pop(uid, None)
