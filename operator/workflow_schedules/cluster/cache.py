@@ -23,8 +23,9 @@ from workflow_schedules.core.requests import is_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from datetime import timedelta
 
-    from workflow_schedules.core.model import Job, ObjectRef, Record, Schedule
+    from workflow_schedules.core.model import Definition, Job, ObjectRef, Record, Schedule
 
 
 class Cache:
@@ -54,13 +55,13 @@ class Cache:
     def replace_all(
         self,
         schedules: tuple[Iterable[Schedule], str],
-        definitions: tuple[Iterable[Mapping[str, Any]], str],
+        definitions: tuple[Iterable[Definition], str],
     ) -> None:
         """Drop everything about schedules, definitions and logs for a consistent re-read (P9); never merged.
 
         Args:
             schedules: all there are, already read since that takes long, and the resourceVersion at which that is so.
-            definitions: all there are, as they were listed, and the same.
+            definitions: the same of definitions.
         """
         self.logs.clear()
         self.places.clear()
