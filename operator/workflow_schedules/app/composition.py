@@ -161,9 +161,7 @@ class Operator:
         what = f"{resource.plural} {listener.get('field_selector', '')}"
         is_over = partial(self._refusals.pop, what, None)
         try:
-            await watch(
-                self._client, resource, on_error=partial(self._note_error, what), on_answer=is_over, **listener
-            )
+            await watch(self._client, resource, on_error=partial(self._note_error, what), on_answer=is_over, **listener)
         finally:
             is_over()
 

@@ -152,7 +152,7 @@ async def _carry_out_for_run(cluster: Cluster, step: RunStep, snapshot: Snapshot
         case FindJob():
             await find_job(cluster, step.run, cluster.cache.log(snapshot.uid).runs[step.run.record.number])
         case ReadPods():
-            await read_pods(cluster, step.run, snapshot)
+            await read_pods(cluster, step.run, cluster.cache.log(snapshot.uid).runs[step.run.record.number])
         case _:
             assert_never(step)
 
