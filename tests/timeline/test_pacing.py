@@ -77,7 +77,7 @@ def test_a_write_that_fails_is_paced_and_done_in_the_end(write: Write, status: i
     ],
 )
 def test_a_server_that_is_overloaded_when_something_is_due(policy: str, fault_on: str, want: list[str]) -> None:
-    """K-069: 429 with Retry-After for 20 s costs nothing; 503 for 90 s is past a deadline of 60, which Skip says and Latest heals."""
+    """K-069: 429 with Retry-After for 20 s costs nothing; 503 for 90 s is past a deadline of 60 s: Skip says so, Latest runs."""
 
     async def main(clock: VirtualClock) -> None:
         world = World(clock, lease_times=LEASE_TIMES)
