@@ -75,7 +75,7 @@ async def _carry_out(cluster: Cluster, step: RequestStep, queue: Queue, memory: 
         case DeleteJob() | FindJob() | ReadPods():
             await _end_job(cluster, step, memory)
         case WriteOutcome():
-            await _write_outcome(cluster, step)
+            await _write_outcome(cluster, step, fence)
 
 
 async def _refuse(cluster: Cluster, step: Refuse, queue: Queue, fence: Fence) -> None:
@@ -95,8 +95,9 @@ async def _end_job(cluster: Cluster, step: DeleteJob | FindJob | ReadPods, memor
     cluster.cache.follow_request(step.run.record.ref)
 
 
-async def _write_outcome(cluster: Cluster, step: WriteOutcome) -> None:
+async def _write_outcome(cluster: Cluster, step: WriteOutcome, fence: Fence) -> None:
     if not (step.confirm_absence and await read_job(cluster, step.run.record.ref)):
+        fence.check()
         await _write(cluster, step.run, step.status)
 
 
