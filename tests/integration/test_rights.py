@@ -1,4 +1,4 @@
-"""The operator's account on a real API server: its Lease is on a way of its own, and a right that it lacks is named."""
+"""The operator's account on a real API server: a right that it lacks is named."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ import pytest
 
 from support.cluster_stories import a_manifest, manifests, occurrences, until
 from support.control_plane import OperatorProcess
-from workflow_schedules.cluster.connection import from_environment
-from workflow_schedules.cluster.methods import LEASES, SCHEDULES
-from workflow_schedules.cluster.transport import AiohttpTransport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,23 +19,6 @@ if TYPE_CHECKING:
     Kubectl = Callable[..., Any]
 
 ROLE = ("clusterrole", "workflow-schedules-operator")
-NAMESPACE = "workflow-schedules-system"
-
-
-async def test_the_api_server_gives_the_lease_a_queue_of_its_own(operator_kubeconfig: Path, kubectl: Kubectl) -> None:
-    """P20: it says with each answer which FlowSchema was in force."""
-    schemas = json.loads(kubectl("get", "flowschemas", "-o", "json").stdout)["items"]
-    uid_of = {each["metadata"]["name"]: each["metadata"]["uid"] for each in schemas}
-    connection = from_environment({"KUBECONFIG": str(operator_kubeconfig)})
-    transport = AiohttpTransport(connection)
-    try:
-        lease = await transport.request("GET", LEASES.path(NAMESPACE, "workflow-schedules"), timeout_seconds=10)
-        other = await transport.request("GET", SCHEDULES.path(), timeout_seconds=10)
-    finally:
-        await transport.close()
-    header = "x-kubernetes-pf-flowschema-uid"
-    assert lease.headers[header] == uid_of["workflow-schedules-lease"]
-    assert other.headers[header] != lease.headers[header]
 
 
 @pytest.fixture
