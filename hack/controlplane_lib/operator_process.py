@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import time
+import urllib.error
 import urllib.request
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -99,12 +100,18 @@ class OperatorProcess:
                 raise RemedyError(f"the operator does not start:\n{self.last_words()}", remedy="mend what it says")
             time.sleep(0.1)
 
-    def _is_ready(self) -> bool:
+    def readiness(self) -> str:
+        """Return what /readyz says: `ok`, or what is missing; nothing while nobody answers."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/readyz", timeout=1) as answer:
-                return bool(answer.status == 200)
+                return str(answer.read().decode())
+        except urllib.error.HTTPError as error:
+            return error.read().decode()
         except OSError:
-            return False
+            return ""
+
+    def _is_ready(self) -> bool:
+        return self.readiness() == "ok"
 
     def kill(self) -> None:
         """End it like a crash of its machine (kill -9)."""

@@ -14,7 +14,7 @@ TEXTS = {
     for path in sorted(TESTS.rglob(f"*.{suffix}"))
     if path != Path(__file__).resolve()
 }
-RULES = [number for number in range(1, 33) if number != 15]  # 15 is not used
+RULES = [number for number in range(1, 36) if number != 15]  # 15 is not used
 CASE = re.compile(r"\bK-\d+")
 
 

@@ -24,6 +24,7 @@ from docs_lib.decisions import page  # noqa: E402 - found by now
 README = (ROOT / "README.md").read_text()
 DECISIONS = (ROOT / "docs" / "decisions.md").read_text()
 GUIDE = (ROOT / "docs" / "guide.md").read_text()
+GUARANTEES = (ROOT / "docs" / "guarantees.md").read_text()
 CRD = (ROOT / "crds" / "workflowschedules.yaml").read_text()
 
 
@@ -53,6 +54,31 @@ def test_the_guide_names_every_field_and_every_setting() -> None:
     variables = {PREFIX + name for pair in found for name in pair if name}
     assert variables
     assert variables <= set(re.findall(r"`(WORKFLOW_SCHEDULES_[A-Z_]+)`", GUIDE))
+
+
+CITED = [
+    (path, name)
+    for part in GUARANTEES.split("**Shown by**")[1:]
+    for path, names in re.findall(r"\]\(\.\./(tests/\S+\.py)\)((?:,?\s+`test_\w+`)+)", part)
+    for name in re.findall(r"`(test_\w+)`", names)
+]
+
+
+def test_every_guarantee_has_a_proof_and_a_limit() -> None:
+    sections = GUARANTEES.split("\n## ")[1:]
+    assert len(sections) >= 10
+    for section in sections:
+        assert "**Promised.**" in section, section.splitlines()[0]
+        assert "**Shown by**" in section, section.splitlines()[0]
+    assert len(CITED) == len(re.findall(r"`test_\w+`", GUARANTEES)), "each in the form that is looked for here"
+    assert "guarantees.md" in README
+    assert "guarantees.md" in GUIDE
+
+
+@pytest.mark.parametrize(("path", "name"), CITED, ids=[name for _, name in CITED])
+def test_the_proof_of_a_guarantee_exists(path: str, name: str) -> None:
+    text = (ROOT / path).read_text()
+    assert re.search(rf"^(async )?def {name}\(", text, re.MULTILINE), f"{path} has no {name}"
 
 
 def test_the_manifest_of_the_guide_is_a_request() -> None:

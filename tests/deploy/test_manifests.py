@@ -13,6 +13,8 @@ from workflow_schedules.api import names
 from workflow_schedules.api.common import Model
 from workflow_schedules.api.definition import WorkflowDefinitionSpec
 from workflow_schedules.api.schedule import WorkflowScheduleSpec
+from workflow_schedules.app.settings import read_settings
+from workflow_schedules.cluster.methods import METHODS
 
 ROOT = Path(__file__).resolve().parents[2]
 MANIFESTS = ROOT / "manifests"
@@ -37,7 +39,12 @@ def kustomized(folder: Path) -> list[Object]:
     return found
 
 
-def charted(namespace: str) -> list[Object]:
+RANGE = re.compile(
+    r"^ *\{\{- range \$name, \$value := \.Values\.settings \}\}\n(.*?)^ *\{\{- end \}\}\n", re.DOTALL | re.MULTILINE
+)
+
+
+def charted(namespace: str, settings: dict[str, object] | None = None) -> list[Object]:
     """Do what Helm does with the few expressions that hack/update writes; any other is an error."""
     values = yaml.safe_load((CHART / "values.yaml").read_text())
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
@@ -46,15 +53,24 @@ def charted(namespace: str) -> list[Object]:
         ".Values.replicas": values["replicas"],
         ".Values.image.repository": values["image"]["repository"],
         ".Values.image.tag | default .Chart.AppVersion": values["image"]["tag"] or chart["appVersion"],
+        ".Values.terminationGracePeriodSeconds": values["terminationGracePeriodSeconds"],
         "- toYaml .Values.resources | nindent 10": yaml.safe_dump(values["resources"], default_flow_style=True).strip(),
     }
     found: list[Object] = []
     for path in sorted((CHART / "templates").iterdir()):
-        rendered = re.sub(r"\{\{(.*?)\}\}", lambda match: str(known[match[1].strip()]), path.read_text())
+        text = RANGE.sub(lambda match: _repeated(match[1], settings or values["settings"]), path.read_text())
+        rendered = re.sub(r"\{\{(.*?)\}\}", lambda match: str(known[match[1].strip()]), text)
         found += objects(rendered)
     for path in sorted((CHART / "crds").iterdir()):
         found += objects(path.read_text())
     return found
+
+
+def _repeated(lines: str, settings: dict[str, object]) -> str:
+    return "".join(
+        lines.replace("{{ $name }}", name).replace("{{ $value | quote }}", f'"{value}"')
+        for name, value in sorted(settings.items())
+    )
 
 
 def by_name(found: list[Object]) -> dict[tuple[str, str], Object]:
@@ -86,6 +102,33 @@ def test_the_chart_and_the_package_have_one_version() -> None:
     package = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
     assert package is not None
     assert {chart["version"], chart["appVersion"]} == {package[1]}
+
+
+def test_the_chart_sets_what_the_guide_lists() -> None:
+    """Each setting that may be chosen reaches the operator as it is given; Helm writes large numbers in its own way."""
+    chosen: dict[str, object] = {
+        "MAX_CONCURRENT_RUNS": 50,
+        "MAX_OCCURRENCE_RECORDS": "2.5e+06",
+        "RETAIN_DELETED_SECONDS": 3600,
+        "EVENTS": "All",
+        "LEASE_DURATION_SECONDS": 30,
+        "RENEW_DEADLINE_SECONDS": 20,
+        "RETRY_SECONDS": 4,
+        "NAME_KEPT_SECONDS": 300,
+        "DRAIN_SECONDS": 20,
+        "WORKERS": 8,
+        "LOG_LEVEL": "DEBUG",
+        "LOG_FORM": "PLAIN",
+    }
+    deployment = by_name(charted(NAMESPACE, chosen))["Deployment", "workflow-schedules"]
+    pod = deployment["spec"]["template"]["spec"]
+    env = {each["name"]: each["value"] for each in pod["containers"][0]["env"] if "value" in each}
+    settings = read_settings(env)
+    assert (settings.max_concurrent_runs, settings.max_occurrence_records, settings.events) == (50, 2_500_000, "All")
+    assert (settings.lease_times.duration_seconds, settings.drain_seconds, settings.log_form) == (30, 20, "plain")
+    listed = set(re.findall(r"`WORKFLOW_SCHEDULES_([A-Z_]+)`", (ROOT / "docs" / "guide.md").read_text()))
+    assert listed == {*chosen, "LEASE_NAME", "PROBE_PORT"}
+    assert read_settings({}).drain_seconds < pod["terminationGracePeriodSeconds"]
 
 
 def rules_of_the_operator() -> list[Object]:
@@ -182,6 +225,29 @@ def test_every_fence_binding_denies_without_a_lease() -> None:
         for operation in rule["operations"]
         for resource in rule["resources"]
     }
+
+
+def test_the_lease_never_waits_behind_anything_of_ours() -> None:
+    """P20: a FlowSchema of its own, looked at before that of the writes, at the level that leader elections have."""
+    schemas = {name: item["spec"] for (kind, name), item in INSTALLED.items() if kind == "FlowSchema"}
+    lease, writes = schemas["workflow-schedules-lease"], schemas["workflow-schedules-writes"]
+    assert lease["priorityLevelConfiguration"]["name"] == "leader-election"
+    assert lease["matchingPrecedence"] < writes["matchingPrecedence"]
+    (rule,) = lease["rules"]
+    asked = {method.verb for method in METHODS if method.resource == "leases"}
+    assert rule["resourceRules"] == [
+        {
+            "apiGroups": ["coordination.k8s.io"],
+            "resources": ["leases"],
+            "verbs": sorted(asked, key=["get", "create", "update"].index),
+            "namespaces": [NAMESPACE],
+        }
+    ]
+    for schema in schemas.values():
+        for each in schema["rules"]:
+            (subject,) = each["subjects"]
+            account = subject["serviceAccount"]
+            assert f"system:serviceaccount:{account['namespace']}:{account['name']}" == OPERATOR
 
 
 def test_the_pod_meets_the_restricted_standard() -> None:

@@ -16,6 +16,7 @@ from support.deep import nested_text
 from workflow_schedules.api.names import API_VERSION, GROUP, KIND_SCHEDULE, PLURAL_DEFINITION, PLURAL_SCHEDULE, VERSION
 from workflow_schedules.cluster.wire import schedule_of
 from workflow_schedules.handlers import sessions
+from workflow_schedules.handlers.hearing import Hearing
 from workflow_schedules.handlers.watches import Watches, registry
 
 
@@ -140,7 +141,9 @@ async def test_a_deep_object_is_seen_and_so_are_the_others(levels: int, monkeypa
 async def test_an_account_that_was_refused_is_known_again() -> None:
     """Or kopf would log in for ever, as fast as it is refused."""
     info = kopf.ConnectionInfo(server="http://127.0.0.1:1", token="x")
-    one, same, other = (sessions.session_of(each) for each in (info, info, kopf.ConnectionInfo(server="http://h")))
+    one, same, other = (
+        sessions.session_of(each, Hearing()) for each in (info, info, kopf.ConnectionInfo(server="http://h"))
+    )
     assert one == same
     assert one != other
     for each in (one, same, other):

@@ -28,7 +28,7 @@ from workflow_schedules.scheduler.leadership import LeaseTimes
 DAY = datetime(2026, 3, 2, tzinfo=UTC)  # a Monday
 SETTLE_SECONDS = 3.0
 # as long as by default, but renewed less often: most of the cost of an idle hour
-LEASE_TIMES = LeaseTimes(duration_seconds=15, renew_deadline_seconds=12, retry_seconds=5)
+LEASE_TIMES = LeaseTimes(duration_seconds=15, renew_deadline_seconds=12, retry_seconds=5, look_seconds=5)
 
 Act: TypeAlias = Callable[[World], Awaitable[object] | object]
 

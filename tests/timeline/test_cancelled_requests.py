@@ -173,7 +173,7 @@ def test_one_whose_job_can_t_be_made() -> None:
 
 @pytest.mark.parametrize("is_taken_over", [False, True])
 def test_a_cancelled_backfill_keeps_its_place_until_its_job_is_gone(is_taken_over: bool) -> None:
-    """R27 R14: as its pod still runs; also for a successor, who has never seen it unfinished."""
+    """R27 R14: as its pod still runs, which the schedule says; also for a successor, who has never seen it unfinished."""
 
     async def story(world: World) -> None:
         ask(world, "first", backfill="2026-02-01T03:00")
@@ -188,9 +188,14 @@ def test_a_cancelled_backfill_keeps_its_place_until_its_job_is_gone(is_taken_ove
         await asyncio.sleep(150)
         assert world.job_names() == ["first"]
         assert outcome(world, "second") == (None, None)
+        told = world.condition("RunsHealthy")
+        assert (told["status"], told["reason"]) == ("False", "CannotBeRemoved")
+        assert "first: its Job is ended but not gone" in told["message"]
+        assert "node-7" in told["message"]
         world.jobs.let_pod_go("ns", "first")
-        await asyncio.sleep(5)
+        await asyncio.sleep(15)
         assert world.job_names() == ["second"]
+        assert world.condition("RunsHealthy")["status"] == "True"
 
     run(story)
 

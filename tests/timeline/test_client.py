@@ -13,7 +13,7 @@ from support.api_jobs import JobController
 from support.api_server import FakeApiServer, Fault
 from support.virtual_loop import DeadlockError, VirtualClock, run_virtual
 from workflow_schedules.cluster.client import METHODS, Client
-from workflow_schedules.cluster.errors import ClusterError, InvalidError, ThrottledError, UnansweredError
+from workflow_schedules.cluster.errors import ClusterError, ConflictError, InvalidError, ThrottledError, UnansweredError
 from workflow_schedules.cluster.methods import JOBS, SCHEDULES, Method, require
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -106,6 +106,23 @@ def test_every_write_carries_a_time_limit_for_the_server() -> None:
 
     play(story)
     assert seen == [("POST", "10s"), ("PATCH", "10s"), ("DELETE", "10s")]
+
+
+def test_a_delete_is_of_one_object_and_not_of_a_name() -> None:
+    """P19: of another one of its name nothing is removed; on the server, whoever asks."""
+
+    async def story(server: FakeApiServer, world: World) -> None:
+        bodies: list[dict[str, object]] = []
+        await world.client.create_occurrence("ns", world.record())
+        await world.client.create_job("ns", world.job())
+        server.faults.append(lambda request: bodies.append(request.json))
+        for delete, name in ((world.client.delete_occurrence, a_name()), (world.client.delete_job, "j")):
+            with pytest.raises(ConflictError):
+                await delete("ns", name, uid="another")
+        assert [body["preconditions"] for body in bodies] == [{"uid": "another"}] * 2
+        assert len(server.objects("scheduleoccurrences")) == len(server.objects("jobs")) == 1
+
+    play(story)
 
 
 def test_the_time_of_the_server_is_never_ahead_and_survives_its_jumps() -> None:

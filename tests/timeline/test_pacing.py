@@ -67,6 +67,56 @@ def test_a_write_that_fails_is_paced_and_done_in_the_end(write: Write, status: i
         assert outcome == ["Completed"]
 
 
+@pytest.mark.parametrize(
+    ("policy", "fault_on", "want"),
+    [
+        ("Skip", "scheduleoccurrences", ["SkippedMisfire None"]),
+        ("Skip", "jobs", ["Admitted Failed/NotStarted"]),
+        ("Latest", "scheduleoccurrences", ["Admitted Completed/JobComplete"]),
+        ("Latest", "jobs", ["Admitted Completed/JobComplete"]),
+    ],
+)
+def test_a_server_that_is_overloaded_when_something_is_due(policy: str, fault_on: str, want: list[str]) -> None:
+    """K-069: 429 with Retry-After for 20 s costs nothing; 503 for 90 s is past a deadline of 60 s: Skip says so, Latest runs."""
+
+    async def main(clock: VirtualClock) -> None:
+        world = World(clock, lease_times=LEASE_TIMES)
+        world.jobs.run_for(2)
+        await world.until_leading(world.start())
+        world.apply(a_schedule(schedule="0 * * * *", misfirePolicy=policy))
+        await world.sleep_until(at("09:59:58"))
+        throttled = Fault(status=429, reason="TooManyRequests", retry_after_seconds=5)
+        world.fault(throttled, matches=WRITES[2].is_one)
+        await world.sleep_until(at("10:00:20"))
+        assert 3 <= sum(entry.status == 429 for entry in world.server.log) <= 5
+        world.heal()
+        await world.sleep_until(at("10:00:40"))
+        assert told(world) == ["Admitted Completed/JobComplete"]
+        await world.sleep_until(at("10:59:58"))
+        since = len(world.server.log)
+        world.fault(
+            Fault(status=503, reason="ServiceUnavailable"),
+            matches=lambda request: request.method == "POST" and request.path.endswith(f"/{fault_on}"),
+        )
+        await world.sleep_until(at("11:01:30"))
+        assert sum(entry.status == 503 for entry in world.server.log[since:]) <= 20
+        world.heal()
+        await world.sleep_until(at("11:03:30"))
+        assert told(world)[1:] == want
+        world.auditor.check()
+
+    run_virtual(main, at("09:58"))
+
+
+def told(world: World) -> list[str]:
+    found = [each for each in world.records() if each["spec"]["decision"] != "Baseline"]
+    return [f"{each['spec']['decision']} {_ended(each.get('status') or {})}" for each in found]
+
+
+def _ended(status: dict[str, object]) -> str:
+    return f"{status['outcome']}/{status['reason']}" if status else "None"
+
+
 def _is_leases(path: str) -> bool:
     return "/leases" in path
 

@@ -364,6 +364,21 @@ def test_refused_requests_are_pruned_by_the_limit_of_the_schedule_they_name() ->
     run(story)
 
 
+def test_what_ended_shortly_before_a_takeover_goes_shortly_after_it() -> None:
+    """R30, P1: the slow look finds what is younger than K, too, and not only hours later; the auditor minds the K."""
+
+    async def story(world: World) -> None:
+        world.apply(a_schedule(schedule="0 3 * * *", occurrenceHistoryLimit=5))
+        for name in sorted(REFUSED):
+            ask(world, name, cause="Backfill", scheduledTime="2026-03-01T10:01:00Z")
+        await world.sleep_until(at("10:00:20"))
+        await world.restart()
+        await world.sleep_until(at("10:05"))
+        assert len(kept(world)) <= 6
+
+    run(story)
+
+
 def test_refused_requests_that_name_no_schedule_go_after_the_time_that_deleted_ones_are_kept() -> None:
     """R30."""
 

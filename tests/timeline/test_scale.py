@@ -14,7 +14,7 @@ import pytest
 from support.api_kinds import Json
 from support.api_requests import ApiRequest
 from support.harness import NAMESPACE, SETTINGS, World
-from support.objects import a_schedule
+from support.objects import a_definition, a_schedule
 from support.story import LEASE_TIMES, At, at, play
 from support.virtual_loop import VirtualClock, VirtualTimeLoop, run_virtual
 from workflow_schedules.api.common import parse_utc
@@ -46,15 +46,16 @@ class Work:
             counter.clear()
 
 
+def turn() -> int:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualTimeLoop)
+    return loop.turns
+
+
 @pytest.fixture
 def work(monkeypatch: pytest.MonkeyPatch) -> Work:
     """Count what passes, and change nothing of it."""
     counted = Work()
-
-    def turn() -> int:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualTimeLoop)
-        return loop.turns
 
     def enumerating(function: Callable[..., Iterator[int]]) -> Callable[..., Iterator[int]]:
         def enumerate_(*span: Any) -> Iterator[int]:  # noqa: ANN401 - whatever the function takes
@@ -129,6 +130,31 @@ def test_thousands_of_schedules_at_a_takeover(work: Work) -> None:
         assert work.instants.total() <= 40 * DUE
         assert max(work.enumerations.values()) <= 8 * SETTINGS.workers
         assert len(world.writes(since=before)) <= 4 * DUE + 1
+
+    run_virtual(story, at("09:58"))
+
+
+def test_thousands_of_definitions_at_a_takeover(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    """K-089: read in slices like schedules: two thousand with a schema took a second at a stretch."""
+    read = wire.definition_of
+
+    def reading(body: Json) -> object:
+        work.reads[turn()] += 1
+        return read(body)
+
+    async def story(clock: VirtualClock) -> None:
+        world = World(clock, lease_times=LEASE_TIMES)
+        await world.until_leading(world.start("leader"))
+        for number in range(5 * AT_A_STRETCH):
+            world.apply(a_definition(f"w{number:04d}"))
+        standby = world.start("standby")
+        await asyncio.sleep(60)
+        await world.stop("leader")
+        monkeypatch.setattr(wire, "definition_of", reading)
+        work.forget()
+        await world.until_leading(standby)
+        assert work.reads.total() == 5 * AT_A_STRETCH
+        assert max(work.reads.values()) <= AT_A_STRETCH
 
     run_virtual(story, at("09:58"))
 

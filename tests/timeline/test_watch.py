@@ -238,6 +238,23 @@ def test_nonsense_in_a_watch_is_a_broken_watch() -> None:
     play(story)
 
 
+@pytest.mark.parametrize("code", [400, 403, 410, 429, 500, 504])
+def test_an_error_in_the_stream_is_a_broken_watch(code: int) -> None:
+    """It ends no watch; only a history that is gone is listed anew, and in either case nothing is missed."""
+
+    async def story(server: FakeApiServer, world: World, listener: Listener) -> None:
+        server.inject_line(b'{"type":"ERROR","object":{"kind":"Status","code":%d,"message":"injected"}}' % code)
+        await asyncio.sleep(0.1)
+        await append(world, 2)
+        server.delete("scheduleoccurrences", "ns", a_name(1))
+        await asyncio.sleep(2)
+        assert set(listener.objects) == names(2)
+        assert listener.lists == (2 if code == 410 else 1)
+        assert len(listener.errors) == 1
+
+    play(story)
+
+
 def test_objects_can_be_made_small_as_they_are_listed() -> None:
     async def story(clock: VirtualClock) -> None:
         server = FakeApiServer(clock)

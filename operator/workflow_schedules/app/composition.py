@@ -6,11 +6,12 @@ import asyncio
 import logging
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workflow_schedules.api.names import LABEL_SCHEDULE_UID
 from workflow_schedules.cluster.cache import Cache
 from workflow_schedules.cluster.cluster import Cluster
+from workflow_schedules.cluster.errors import ForbiddenError, UnauthorizedError
 from workflow_schedules.cluster.methods import JOBS, OCCURRENCES
 from workflow_schedules.cluster.places import Places
 from workflow_schedules.cluster.templates import Templates
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from workflow_schedules.app.settings import Settings
     from workflow_schedules.cluster.client import Client
     from workflow_schedules.cluster.errors import ClusterError
+    from workflow_schedules.cluster.methods import Resource
     from workflow_schedules.scheduler.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -45,7 +47,7 @@ class Operator:
         wakeups = WakeUps()
         cache = Cache(Places(settings.max_concurrent_runs, wake=wakeups.wake))
         self._client = client
-        self._watch_records = partial(watch, client, OCCURRENCES, on_error=_say_error)
+        self._refusals: dict[str, str] = {}  # what the API server refused of a watch, and has not granted since
         self._events = Events(
             client.create_event,
             instance=identity,
@@ -84,11 +86,15 @@ class Operator:
     @property
     def unready_reason(self) -> str | None:
         """Return why it knows too little to take over, or can't write where it leads; None when it is ready."""
+        if self._refusals:
+            return f"the API server refuses a watch: {next(iter(self._refusals.values()))}"
         if not self.feed.has_jobs:
             return "the Jobs have not been listed yet"
         if not self.feed.has_requests:
             return "the requests have not been listed yet"
-        return self._leader.fence_problem if self.is_leading else None
+        if self._elector.fence is None:
+            return self._elector.problem
+        return self._leader.problem
 
     @property
     def is_leading(self) -> bool:
@@ -118,21 +124,20 @@ class Operator:
                 helper.cancel()
 
     async def _watch_jobs(self) -> None:
-        await watch(
-            self._client,
-            JOBS,
-            label_selector=LABEL_SCHEDULE_UID,
-            on_list=self.feed.jobs,
-            on_event=self.feed.job,
-            on_error=_say_error,
-            slim=self.feed.slim_job,
+        feed = self.feed
+        await self._watch(
+            JOBS, label_selector=LABEL_SCHEDULE_UID, on_list=feed.jobs, on_event=feed.job, slim=feed.slim_job
         )
 
     async def _watch_requests(self) -> None:
         """See what people ask for: runs now, and backfills."""
         feed = self.feed
-        await self._watch_records(
-            field_selector=REQUESTS, on_list=feed.requests, on_event=feed.request, slim=feed.slim_request
+        await self._watch(
+            OCCURRENCES,
+            field_selector=REQUESTS,
+            on_list=feed.requests,
+            on_event=feed.request,
+            slim=feed.slim_request,
         )
 
     async def _watch_cancels(self) -> None:
@@ -143,10 +148,24 @@ class Operator:
         request is an annotation (R31), and the labels of records are the operator's alone.
         """
         feed = self.feed
-        await self._watch_records(
-            field_selector=UNFINISHED, on_list=feed.cancels, on_event=feed.cancel, slim=feed.slim_cancel
+        await self._watch(
+            OCCURRENCES,
+            field_selector=UNFINISHED,
+            on_list=feed.cancels,
+            on_event=feed.cancel,
+            slim=feed.slim_cancel,
         )
 
+    async def _watch(self, resource: Resource, **listener: Any) -> None:  # noqa: ANN401 - those of `watch`
+        """Watch, and remember what is refused until it is granted."""
+        what = f"{resource.plural} {listener.get('field_selector', '')}"
+        is_over = partial(self._refusals.pop, what, None)
+        try:
+            await watch(self._client, resource, on_error=partial(self._note_error, what), on_answer=is_over, **listener)
+        finally:
+            is_over()
 
-def _say_error(error: ClusterError) -> None:
-    log.warning("a watch was interrupted, it goes on", extra={"error": error.message})
+    def _note_error(self, what: str, error: ClusterError) -> None:
+        if isinstance(error, ForbiddenError | UnauthorizedError):
+            self._refusals[what] = error.message
+        log.warning("a watch was interrupted, it goes on", extra={"watch": what, "error": error.message})

@@ -53,19 +53,24 @@ async def run(settings: Settings, connection: Connection) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     transport, lease_transport = AiohttpTransport(connection), AiohttpTransport(connection, pool_connections=2)
     try:
-        identity = f"{settings.pod_id}_{secrets.token_hex(8)}"
         client = Client(transport, lease_transport=lease_transport)
-        await _serve(Operator(settings, client, clock=SystemClock(), identity=identity), settings, stop)
+        operator = Operator(settings, client, clock=SystemClock(), identity=fresh_identity(settings))
+        await _serve(operator, settings, stop)
     finally:
         await lease_transport.close()
         await transport.close()
+
+
+def fresh_identity(settings: Settings) -> str:
+    """Return a name for this process that none before it had, the same Pod's included (P16)."""
+    return f"{settings.pod_id}_{secrets.token_hex(8)}"
 
 
 async def _serve(operator: Operator, settings: Settings, stop: asyncio.Event) -> None:
     watches = Watches(operator.feed)
     probes = Probes(
         healthy=lambda: watches.problem,
-        ready=lambda: operator.unready_reason,
+        ready=lambda: watches.unready_reason or operator.unready_reason,
     )
     try:
         port = await probes.start(settings.probe_port)

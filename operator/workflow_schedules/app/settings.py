@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from workflow_schedules.core.events import EventLevel
 from workflow_schedules.core.model import ObjectRef
 from workflow_schedules.core.runs import ADMISSION_LAG, REQUEST_LIFE
-from workflow_schedules.scheduler.leadership import LeaseTimes
+from workflow_schedules.scheduler.leadership import LOOK_SECONDS, LeaseTimes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,6 +67,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
 
     Source: contract R28, R33, R34; reliability K, L, R, P16.
     """
+    retry_seconds = _seconds(environment, "RETRY_SECONDS", 2)
     settings = Settings(
         lease=ObjectRef(
             namespace=environment.get("POD_NAMESPACE") or "workflow-schedules-system",
@@ -75,7 +76,8 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         lease_times=LeaseTimes(
             duration_seconds=_seconds(environment, "LEASE_DURATION_SECONDS", 15),
             renew_deadline_seconds=_seconds(environment, "RENEW_DEADLINE_SECONDS", 10),
-            retry_seconds=_seconds(environment, "RETRY_SECONDS", 2),
+            retry_seconds=retry_seconds,
+            look_seconds=min(LOOK_SECONDS, retry_seconds),
         ),
         name_kept_seconds=_seconds(environment, "NAME_KEPT_SECONDS", 180),
         retain_deleted_seconds=_number(environment, "RETAIN_DELETED_SECONDS", 30 * 86400, low=0, high=3650 * 86400),

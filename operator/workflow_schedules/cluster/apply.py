@@ -146,13 +146,13 @@ async def _carry_out_for_run(cluster: Cluster, step: RunStep, snapshot: Snapshot
         case CreateJob():
             await create_job(cluster, step.run, snapshot, fence)
         case WriteOutcome():
-            await _write_outcome(cluster, step, snapshot)
+            await _write_outcome(cluster, step, snapshot, fence)
         case DeleteJob():
             await delete_job(cluster, step.run, cluster.cache.log(snapshot.uid).runs[step.run.record.number])
         case FindJob():
             await find_job(cluster, step.run, cluster.cache.log(snapshot.uid).runs[step.run.record.number])
         case ReadPods():
-            await read_pods(cluster, step.run, snapshot)
+            await read_pods(cluster, step.run, cluster.cache.log(snapshot.uid).runs[step.run.record.number])
         case _:
             assert_never(step)
 
@@ -200,9 +200,10 @@ async def _claim(cluster: Cluster, run: Run, snapshot: Snapshot) -> None:
     await _patch_run(cluster, run, snapshot, patch)
 
 
-async def _write_outcome(cluster: Cluster, step: WriteOutcome, snapshot: Snapshot) -> None:
+async def _write_outcome(cluster: Cluster, step: WriteOutcome, snapshot: Snapshot, fence: Fence) -> None:
     if step.confirm_absence and await read_job(cluster, step.run.record.ref):
         return
+    fence.check()
     record = await _patch_run(cluster, step.run, snapshot, {"message": None, **step.status.wire()})
     log_outcome(record, step.status)
 

@@ -23,8 +23,9 @@ from workflow_schedules.core.requests import is_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from datetime import timedelta
 
-    from workflow_schedules.core.model import Job, ObjectRef, Record, Schedule
+    from workflow_schedules.core.model import Definition, Job, ObjectRef, Record, Schedule
 
 
 class Cache:
@@ -54,13 +55,13 @@ class Cache:
     def replace_all(
         self,
         schedules: tuple[Iterable[Schedule], str],
-        definitions: tuple[Iterable[Mapping[str, Any]], str],
+        definitions: tuple[Iterable[Definition], str],
     ) -> None:
         """Drop everything about schedules, definitions and logs for a consistent re-read (P9); never merged.
 
         Args:
             schedules: all there are, already read since that takes long, and the resourceVersion at which that is so.
-            definitions: all there are, as they were listed, and the same.
+            definitions: the same of definitions.
         """
         self.logs.clear()
         self.places.clear()
@@ -258,6 +259,14 @@ class Cache:
         """Tell whether a Job was made for a request that another installation resolved (R33)."""
         request = self.requests.of_job(job)
         return request is not None and is_other_lease(request.spec.lease, lease)
+
+    def move_times(self, step: timedelta) -> None:
+        """Move what waits to be tried again along with a wall clock that was set."""
+        for log in self.logs.values():
+            for run in log.runs.values():
+                run.move(step)
+        for request in self.requests.memories():
+            request.move(step)
 
     def forget_log(self, uid: str) -> None:
         """Forget the log of a schedule that is gone and whose runs have all ended."""

@@ -79,8 +79,10 @@ class Desired:
         known = self.definitions.get(ref)
         if version <= self._floors["definitions"] if known is None else version <= int(known.resource_version or 0):
             return set()
-        definition = wire.definition_of(body)
-        self.definitions[ref] = definition
+        return self._take_in_definition(known, wire.definition_of(body))
+
+    def _take_in_definition(self, known: Definition | None, definition: Definition) -> set[str]:
+        self.definitions[definition.ref] = definition
         if known is not None and known.uid != definition.uid:
             self._lose_definition(known)
         self._places.set_limit(definition.uid, definition.max_active_runs)
@@ -89,7 +91,7 @@ class Desired:
         elif definition.is_enabled:
             self.switched_off.discard(definition.uid)
         is_news = known is None or (known.uid, known.generation) != (definition.uid, definition.generation)
-        return self.children_of(ref) if is_news else set()
+        return self.children_of(definition.ref) if is_news else set()
 
     def refresh_definition(self, body: Mapping[str, Any]) -> None:
         """Take in the answer to a request of ours about a definition, unless it was deleted meanwhile."""
@@ -122,13 +124,13 @@ class Desired:
     def replace_all(
         self,
         schedules: tuple[Iterable[Schedule], str],
-        definitions: tuple[Iterable[Mapping[str, Any]], str],
+        definitions: tuple[Iterable[Definition], str],
     ) -> None:
         """Drop everything for a consistent re-read (P9); never merged.
 
         Args:
             schedules: all there are, already read since that takes long, and the resourceVersion at which that is so.
-            definitions: all there are, as they were listed, and the same.
+            definitions: the same of definitions.
         """
         self.schedules.clear()
         self._named.clear()
@@ -136,8 +138,8 @@ class Desired:
         self._children.clear()
         self.switched_off.clear()
         self._floors = {"schedules": 0, "definitions": 0}
-        for body in definitions[0]:
-            self.put_definition(body)
+        for definition in definitions[0]:
+            self._take_in_definition(self.definitions.get(definition.ref), definition)
         for schedule in schedules[0]:
             self._take_in(self.schedules.get(schedule.uid), schedule)
         # events older than the re-read may still come in: what it didn't list is gone

@@ -12,7 +12,7 @@ from workflow_schedules.api.occurrence import Decision
 from workflow_schedules.api.schedule import RecentOccurrence
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from workflow_schedules.core.model import ObjectRef, Record, RecordRefusal, Schedule
 
@@ -43,6 +43,11 @@ class RunMemory:
     is_job_gone: bool = False
     pods_read_at: datetime | None = None
     stuck_on: str | None = None
+
+    def move(self, step: timedelta) -> None:
+        """Move what waits along with a wall clock that was set: a pause is as long as it was to be."""
+        self.retry_at = self.retry_at + step if self.retry_at else None
+        self.pods_read_at = self.pods_read_at + step if self.pods_read_at else None
 
 
 @dataclass(slots=True)

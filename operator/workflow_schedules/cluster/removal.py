@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from workflow_schedules.cluster.client import Json
     from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.memory import RunMemory
-    from workflow_schedules.core.model import Run, Snapshot
+    from workflow_schedules.core.model import Run
 
 PODS_SHOWN = 3
 PODS_READ = 20
@@ -65,12 +65,12 @@ async def _look(cluster: Cluster, run: Run, memory: RunMemory, uid: str) -> None
         memory.is_job_gone = True
 
 
-async def read_pods(cluster: Cluster, run: Run, snapshot: Snapshot) -> None:
+async def read_pods(cluster: Cluster, run: Run, memory: RunMemory) -> None:
     """Note which Pods keep a run's Job from going; that they can't be read is noted, too.
 
     Source: contract R14 (`RunsHealthy` names the node).
     """
-    ref, memory = run.record.ref, cluster.cache.log(snapshot.uid).runs[run.record.number]
+    ref = run.record.ref
     memory.pods_read_at = cluster.now()
     try:
         memory.stuck_on = stuck_text(await cluster.client.list_pods(ref.namespace, ref.name, limit=PODS_READ))

@@ -102,6 +102,10 @@ class RequestStore:
         """Return what is remembered of a request."""
         return self._by_ref.get(ref)
 
+    def memories(self) -> Iterable[RunMemory]:
+        """Return what is known of all requests."""
+        return self._by_ref.values()
+
     def unfinished(self, key: str) -> list[RunMemory]:
         """Return the unfinished requests that name one schedule."""
         return [self._by_ref[ref] for ref in self._unfinished.get(key, ())]

@@ -52,6 +52,7 @@ def snapshot_of(
         capacity=cache.places.free(uid, definition.uid if definition else None),
         template_refusal=_template_refusal(cache, schedule, definition) if schedule else None,
         requested=cache.requests.requested(uid),
+        requested_runs=_requested_runs(cache, schedule, answered_before) if schedule else (),
         blocked_by=log.blocked_by,
         waits_for=cache.jobs.get(log.waits_for) if log.waits_for else None,
         before_edit=log.before_edit,
@@ -90,6 +91,15 @@ def run_of(cache: Cache, memory: RunMemory, answered_before: float) -> Run:
         is_job_gone=memory.is_job_gone,
         pods_read_at=memory.pods_read_at,
         stuck_on=memory.stuck_on,
+    )
+
+
+def _requested_runs(cache: Cache, schedule: Schedule, answered_before: float) -> tuple[Run, ...]:
+    found = cache.requests.unfinished(str(schedule.ref))
+    return tuple(
+        run_of(cache, memory, answered_before)
+        for memory in sorted(found, key=lambda each: each.record.ref.name)
+        if memory.record.spec.schedule_ref.uid == schedule.uid
     )
 
 

@@ -32,12 +32,14 @@ class Callbacks:
         on_list: all objects as of a resourceVersion: what isn't among them is gone.
         on_event: ``ADDED``, ``MODIFIED`` or ``DELETED``, and the object as it is or last was.
         on_error: what went wrong; the watch goes on by itself.
+        on_answer: the server listed, said something, or ended a watch in time: what went wrong is over.
         slim: applied to every object of a list as its page arrives, so that a large list is never in memory whole.
     """
 
     on_list: Callable[[list[Any], str], None]
     on_event: Callable[[str, Json], None]
     on_error: Callable[[ClusterError], None]
+    on_answer: Callable[[], object]
     slim: Callable[[Json], Any] | None
 
 
@@ -48,6 +50,7 @@ async def watch(  # noqa: PLR0913 - by keyword, and most callers leave most of t
     on_list: Callable[[list[Any], str], None],
     on_event: Callable[[str, Json], None],
     on_error: Callable[[ClusterError], None] = lambda _error: None,
+    on_answer: Callable[[], object] = lambda: None,
     slim: Callable[[Json], Any] | None = None,
     label_selector: str | None = None,
     field_selector: str | None = None,
@@ -65,12 +68,13 @@ async def watch(  # noqa: PLR0913 - by keyword, and most callers leave most of t
         on_list: see ``Callbacks``.
         on_event: see ``Callbacks``.
         on_error: see ``Callbacks``.
+        on_answer: see ``Callbacks``.
         slim: see ``Callbacks``.
         label_selector: which objects; one that stops matching is told as ``DELETED``.
         field_selector: the same by fields.
         stall_seconds: longest silence of a connection before it is given up.
     """
-    callbacks = Callbacks(on_list=on_list, on_event=on_event, on_error=on_error, slim=slim)
+    callbacks = Callbacks(on_list=on_list, on_event=on_event, on_error=on_error, on_answer=on_answer, slim=slim)
     selectors = {"labelSelector": label_selector, "fieldSelector": field_selector}
     chosen = {name: selector for name, selector in selectors.items() if selector}
     await _Watch(client, resource, callbacks, chosen, stall_seconds).run()
@@ -139,6 +143,7 @@ class _Watch:
         if not resource_version:
             raise UnansweredError("the list has no resourceVersion", reason="Undecodable")
         self._callbacks.on_list(items, resource_version)
+        self._callbacks.on_answer()
         self._resource_version = resource_version
 
     async def _follow(self) -> None:
@@ -156,11 +161,15 @@ class _Watch:
         ) as lines:
             async for line in lines:
                 self._take(line)
-                self._backoff_seconds = BACKOFF_FIRST_SECONDS
+                self._note_answer()
         # An end before its time is that of the server: it restarts, maybe with another history.
         if asyncio.get_running_loop().time() - started_at < timeout_seconds - 1:
             raise UnansweredError("the watch ended too soon", reason="Closed")
+        self._note_answer()
+
+    def _note_answer(self) -> None:
         self._backoff_seconds = BACKOFF_FIRST_SECONDS
+        self._callbacks.on_answer()
 
     def _take(self, line: bytes) -> None:
         try:

@@ -17,6 +17,7 @@ from workflow_schedules.core.acceptance import Accepted, accept, definition_prob
 from workflow_schedules.core.baselines import change_of_generation, definition_reason, first_watermark
 from workflow_schedules.core.capacity import capacity_exceeded
 from workflow_schedules.core.due_times import next_due_time
+from workflow_schedules.core.ending import run_problem, says_unhealthy
 from workflow_schedules.core.jitter import Jitter
 from workflow_schedules.core.misfire import Judgement, Misfire, Verdict, judge_due
 from workflow_schedules.core.overlap import Overlap, free_slots, freed_places
@@ -120,6 +121,8 @@ def _needs_log(snapshot: Snapshot, now: datetime) -> bool:
         or status.candidates
         or status.active_count
         or has_news(snapshot.requested, status)
+        or says_unhealthy(status)
+        or any(run_problem(run, now) for run in snapshot.requested_runs)
     ):
         return True
     verdict = accept(schedule, snapshot.definition)

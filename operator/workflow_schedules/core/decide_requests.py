@@ -22,7 +22,7 @@ from workflow_schedules.core.inputs import OccurrenceFacts, resolve_input
 from workflow_schedules.core.leases_apart import is_other_lease
 from workflow_schedules.core.log import revision_now
 from workflow_schedules.core.outcome import ended_without_job
-from workflow_schedules.core.plan import Claim, CreateJob, DeleteJob, FindJob, WriteOutcome
+from workflow_schedules.core.plan import Claim, CreateJob, DeleteJob, FindJob, ReadPods, WriteOutcome
 from workflow_schedules.core.preflight import Passed, Rejection, judge_input
 from workflow_schedules.core.refusals import Refusal
 from workflow_schedules.core.runs import decide_runs, start_deadline
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from workflow_schedules.api.schedule import WorkflowScheduleSpec
     from workflow_schedules.core.model import ObjectRef, Record, Run, Schedule, Snapshot, Template
 
+_RUN_STEPS = Claim | CreateJob | WriteOutcome | DeleteJob | FindJob | ReadPods
 _ONE_SECOND = timedelta(seconds=1)
 
 
@@ -62,7 +63,7 @@ class Own:
     schedule: Schedule
 
 
-RequestStep = Resolve | Refuse | Own | Claim | CreateJob | WriteOutcome | DeleteJob | FindJob
+RequestStep = Resolve | Refuse | Own | Claim | CreateJob | WriteOutcome | DeleteJob | FindJob | ReadPods
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +149,7 @@ def _decide_resolved(snapshot: Snapshot, run: Run, now: datetime) -> RequestPlan
     plan = decide_runs(snapshot, now=now)
     if isinstance(plan.step, Claim | CreateJob) and _is_to_be_owned(snapshot.schedule, run.record):
         return RequestPlan(step=Own(run=run, schedule=snapshot.schedule))
-    step = plan.step if isinstance(plan.step, Claim | CreateJob | WriteOutcome | DeleteJob | FindJob) else None
+    step = plan.step if isinstance(plan.step, _RUN_STEPS) else None
     return RequestPlan(step=step, next_wake_at=plan.next_wake_at)
 
 

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from workflow_schedules.api import names
+from workflow_schedules.api.common import ConditionStatus
 from workflow_schedules.api.occurrence import Outcome
 from workflow_schedules.core.model import JobPhase
 from workflow_schedules.core.outcome import ended_early, had_pod
@@ -19,9 +20,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from workflow_schedules.api.occurrence import ScheduleOccurrenceStatus
+    from workflow_schedules.api.schedule import WorkflowScheduleStatus
     from workflow_schedules.core.model import Job, Run, Writer
 
 START_TIMEOUT = "StartTimeout"
+RUNS_HEALTHY = "RunsHealthy"
 REMOVAL_PATIENCE = timedelta(seconds=60)  # a Job that takes longer to go is said to be stuck
 LOOK_AGAIN_AFTER = timedelta(seconds=60)  # what keeps it is read this often at most
 UNREADY_PATIENCE = timedelta(seconds=900)
@@ -165,6 +168,12 @@ def run_problem(run: Run, now: datetime) -> tuple[str, str] | None:
         return None
     seconds = int(UNREADY_PATIENCE.total_seconds())
     return "NotStarted", f"no Pod was ready within {seconds} s; startTimeoutSeconds would end such a run"
+
+
+def says_unhealthy(status: WorkflowScheduleStatus | None) -> bool:
+    """Tell whether a stored status says that something is wrong with a run."""
+    conditions = status.conditions if status is not None else ()
+    return any(each.type == RUNS_HEALTHY and each.status is ConditionStatus.FALSE for each in conditions)
 
 
 def _removal_problem(run: Run, now: datetime) -> tuple[str, str] | None:

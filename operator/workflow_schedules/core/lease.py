@@ -7,15 +7,9 @@ duration that the Lease itself names. No I/O may live here.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
+from typing import Final
 
-
-class LeaseAction(StrEnum):
-    """What a candidate or holder does next."""
-
-    RENEW = "Renew"
-    ACQUIRE = "Acquire"
-    WAIT = "Wait"
+HIGHEST_EPOCH: Final = 2**31 - 1  # `leaseTransitions` is an int32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,25 +27,20 @@ class SeenLease:
     unchanged_seconds: float
 
 
-def judge_lease(seen: SeenLease, *, identity: str, is_leading: bool) -> LeaseAction:
-    """Tell what to do about a Lease.
+def may_acquire(seen: SeenLease, *, identity: str) -> bool:
+    """Tell whether a process that does not lead may take a Lease.
 
-    A process that does not lead acquires even a Lease that names it: every acquisition raises the epoch (P16).
-
-    Args:
-        seen: what was seen of it.
-        identity: of this process.
-        is_leading: this process acquired it and has not lost it.
+    Also one that names it: every acquisition raises the epoch (P16).
 
     Source: contract R33, R34.
     """
-    if is_leading and seen.holder == identity:
-        return LeaseAction.RENEW
-    if not seen.holder or seen.holder == identity or seen.unchanged_seconds >= seen.duration_seconds:
-        return LeaseAction.ACQUIRE
-    return LeaseAction.WAIT
+    return not seen.holder or seen.holder == identity or seen.unchanged_seconds >= seen.duration_seconds
 
 
-def next_epoch(*, lease_transitions: int, highest_known: int) -> int:
-    """Return the epoch of an acquisition: above the Lease's own and above every epoch known (a Lease may be made anew)."""
-    return max(lease_transitions, highest_known) + 1
+def next_epoch(*, lease_transitions: int, highest_known: int) -> int | None:
+    """Return the epoch of an acquisition: above the Lease's own and above every epoch known (a Lease may be made anew).
+
+    None where there is none: no epoch is used twice, so nobody may lead.
+    """
+    epoch = max(lease_transitions, highest_known) + 1
+    return epoch if epoch <= HIGHEST_EPOCH else None

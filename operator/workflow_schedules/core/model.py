@@ -275,6 +275,7 @@ class Snapshot:
         capacity: how many more runs may start now by the limits beyond this schedule (R28); None is unlimited.
         template_refusal: what the API server said when it last refused a dry run of the template in force, or None.
         requested: runs that people asked for; they are in no log.
+        requested_runs: those of them that are unfinished, or were ended and have a Job that is still there.
         blocked_by: name of the record that the contradiction is about; what `unblock` has to name.
         waits_for: the Job of what is to be set aside, which must end first; None when there is none.
         before_edit: the schedule before the edits that are not on record yet; None when this process didn't see it.
@@ -295,6 +296,7 @@ class Snapshot:
     capacity: int | None = None
     template_refusal: str | None = None
     requested: Requested = Requested()
+    requested_runs: tuple[Run, ...] = ()
     blocked_by: str | None = None
     waits_for: Job | None = None
     before_edit: Schedule | None = None

@@ -19,7 +19,7 @@ from workflow_schedules.core.acceptance import Accepted, accept, definition_prob
 from workflow_schedules.core.baselines import change_of_generation, first_watermark
 from workflow_schedules.core.decide import admission_state, hold_reason, state_of
 from workflow_schedules.core.due_times import due_times
-from workflow_schedules.core.ending import run_problem
+from workflow_schedules.core.ending import RUNS_HEALTHY, run_problem
 from workflow_schedules.core.model import RefusedBy
 from workflow_schedules.core.refusals import Refusal
 from workflow_schedules.core.requests import last_successful_time, merge_recent
@@ -215,14 +215,14 @@ def _stalled(snapshot: Snapshot, verdict: Accepted | Refusal) -> _Row:
 
 def _runs_healthy(snapshot: Snapshot, now: datetime) -> _Row:
     if snapshot.record_refusal is not None:  # the first to mend: until then nothing of this schedule goes on
-        return ("RunsHealthy", False, "RecordNotCreated", _not_created(snapshot, snapshot.record_refusal))
-    for run in log.open_runs(snapshot.runs):
+        return (RUNS_HEALTHY, False, "RecordNotCreated", _not_created(snapshot, snapshot.record_refusal))
+    for run in (*log.open_runs(snapshot.runs), *snapshot.requested_runs):
         if (problem := run_problem(run, now)) is not None:
             reason, message = problem
-            return ("RunsHealthy", False, reason, f"{run.record.ref.name}: {message}")
+            return (RUNS_HEALTHY, False, reason, f"{run.record.ref.name}: {message}")
     if snapshot.template_refusal is not None:
-        return ("RunsHealthy", False, "TemplateRejected", snapshot.template_refusal)
-    return ("RunsHealthy", True, "Healthy", "")
+        return (RUNS_HEALTHY, False, "TemplateRejected", snapshot.template_refusal)
+    return (RUNS_HEALTHY, True, "Healthy", "")
 
 
 def _not_created(snapshot: Snapshot, refusal: RecordRefusal) -> str:

@@ -22,6 +22,8 @@ from workflow_schedules.cluster.transport import lines
 if TYPE_CHECKING:
     from aiohttp.connector import Connection
 
+    from workflow_schedules.handlers.hearing import Hearing
+
 
 def account(**kwargs: Any) -> kopf.ConnectionInfo | None:  # noqa: ANN401 - what kopf gives a login handler
     """Use KUBECONFIG, or the Pod's service account; by address, for the names of a cluster are one more thing to fail."""
@@ -31,7 +33,7 @@ def account(**kwargs: Any) -> kopf.ConnectionInfo | None:  # noqa: ANN401 - what
     return replace(found, server=from_environment(os.environ).server) if found else None
 
 
-def session_of(found: kopf.ConnectionInfo) -> kopf.AiohttpSession:
+def session_of(found: kopf.ConnectionInfo, hearing: Hearing) -> kopf.AiohttpSession:
     """Open the session that kopf would have opened, but for its answers; kopf closes it. Needs the running event loop."""
     return _Session(
         server=found.server,
@@ -45,6 +47,7 @@ def session_of(found: kopf.ConnectionInfo) -> kopf.AiohttpSession:
             proxy=found.proxy_url,
             trust_env=found.trust_env,
             response_class=_Answer,
+            middlewares=(hearing.listen,),
         ),
     )
 

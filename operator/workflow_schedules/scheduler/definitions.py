@@ -31,6 +31,7 @@ class DefinitionStatuses:
         """Take the cluster, and who is told that a schedule is another one than it was."""
         self._cluster = cluster
         self._switch_off = SwitchOff(cluster, wake)
+        self._patience_seconds = 0.0  # as the API server asked for
         self._counted: dict[ObjectRef, tuple[int, int, int]] = {}
 
     async def run(self, fence: Fence) -> None:
@@ -41,7 +42,8 @@ class DefinitionStatuses:
             self._switch_off.forget_all_but({definition.uid for definition in definitions.values()})
             for definition in definitions.values():
                 await self._keep(definition, fence)
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(max(LOOK_SECONDS, self._patience_seconds))
+            self._patience_seconds = 0.0
 
     async def _keep(self, definition: Definition, fence: Fence) -> None:
         if not await self._switch_off.finish(definition, fence):
@@ -64,6 +66,7 @@ class DefinitionStatuses:
         except (NotFoundError, ForbiddenError):
             return
         except ClusterError as error:
+            self._patience_seconds = max(self._patience_seconds, error.retry_after_seconds)
             log.debug(
                 "a status was not written, it is tried again", extra={"definition": str(ref), "error": str(error)}
             )

@@ -69,6 +69,7 @@ class HistorySweep:
         self._on_removed = on_removed
         self._removals: deque[Removal] = deque()
         self._lease = ""
+        self._removes_in = timedelta()  # when what a look finds is removed, from then on
 
     @property
     def waiting(self) -> int:
@@ -86,6 +87,7 @@ class HistorySweep:
         await asyncio.sleep(self._until(fence, FIRST_AFTER_SECONDS))
         while not stop.is_set():
             again_seconds = EVERY_SECONDS
+            self._removes_in = timedelta(seconds=self._until(fence, self._name_kept.total_seconds()))
             try:
                 found = await self._look(pacer)
                 await asyncio.sleep(self._until(fence, self._name_kept.total_seconds()))  # P1: nothing goes before
@@ -183,8 +185,9 @@ class HistorySweep:
         return bool(schedule and schedule.status and schedule.status.state is State.BLOCKED)
 
     def _times(self) -> Times:
-        """Return when it is; that K has passed since the acquisition is waited for before anything is removed."""
-        return Times(now=self._cluster.now(), name_kept=self._name_kept, since_acquired=self._name_kept)
+        """Return when what is found is removed: K after the acquisition, so that one look finds all that may go by then."""
+        now = self._cluster.now() + self._removes_in
+        return Times(now=now, name_kept=self._name_kept, since_acquired=self._name_kept)
 
     # what is done about it
 

@@ -6,10 +6,12 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
+from workflow_schedules.cluster.backoff import pause_seconds
 from workflow_schedules.cluster.errors import ClusterError
 from workflow_schedules.cluster.fence import LostLeaseError
 from workflow_schedules.scheduler.definitions import DefinitionStatuses
 from workflow_schedules.scheduler.dry_runs import DryRuns
+from workflow_schedules.scheduler.leadership import wait_or_stop
 from workflow_schedules.scheduler.loop import Loop
 from workflow_schedules.scheduler.recovery import FenceProof, prove_fence, take_over
 from workflow_schedules.scheduler.retention import Retention
@@ -25,9 +27,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-TAKE_OVER_RETRY_SECONDS = 1.0
 WAIT_FOR_JOBS_SECONDS = 0.1
 FENCE_PROOF_SECONDS = 3600.0
+FENCE_MISSING_SECONDS = 60.0  # soon after the policy is installed, that is known
 FENCE_REFUSED_SECONDS = 5.0
 FENCE_LAG_SECONDS = 10.0  # the admission cache is a moment behind the Lease after a takeover
 HELPER_RESTART_SECONDS = 30.0
@@ -38,10 +40,16 @@ _FENCE_PROBLEMS: dict[FenceProof | None, str] = {
     "written: the policy reads another installation's Lease (remove one of the two), or an API server reads an old one, as it "
     "does after the policy was deleted and made again (restart the API servers)",
 }
+_PROVEN_AGAIN = {FenceProof.HOLDS: FENCE_PROOF_SECONDS, FenceProof.IS_MISSING: FENCE_MISSING_SECONDS}
 
 
 class Leader:
-    """Schedules for as long as a fence lasts."""
+    """Schedules for as long as a fence lasts.
+
+    Attributes:
+        is_leading: everything is read, and what is due is reconciled.
+        problem: what keeps it from leading as it should, None when nothing does.
+    """
 
     def __init__(  # noqa: PLR0913 - the composition root hands over each part by name
         self,
@@ -70,7 +78,7 @@ class Leader:
         )
         self._definitions = DefinitionStatuses(cluster, wake=wakeups.wake)
         self.is_leading = False
-        self.fence_problem: str | None = None
+        self.problem: str | None = None
 
     def _note_reconciled(self, uid: str) -> None:
         self._dry_runs.note(uid)
@@ -132,6 +140,7 @@ class Leader:
         await asyncio.wait({work}, timeout=self._drain_seconds)
 
     async def _take_over(self, fence: Fence, stop: asyncio.Event) -> bool:
+        self.problem, failures = None, 0
         while not stop.is_set():
             fence.check()
             if not self._has_jobs():  # without them no decision can be made, so nothing is worth reading yet
@@ -140,11 +149,14 @@ class Leader:
             try:
                 highest = await take_over(self._cluster, self._wakeups, writer=fence.writer)
             except ClusterError as error:
+                self.problem = f"it leads, but what there is can't be read: {error.message}"
                 log.warning("could not read everything yet, it is tried again", extra={"error": error.message})
+                await wait_or_stop(stop, pause_seconds(error, failures=failures))
+                failures += 1
             else:
+                self.problem = None
                 self._note_epoch(highest)
                 return True
-            await asyncio.sleep(TAKE_OVER_RETRY_SECONDS)
         return False
 
     async def _prove_fence(self, fence: Fence) -> None:
@@ -152,16 +164,27 @@ class Leader:
         namespace = fence.writer.lease.partition("/")[0]
         while True:
             proof: FenceProof | None = None
+            pause = FENCE_REFUSED_SECONDS
             try:
                 proof = await prove_fence(self._cluster, fence, namespace)
+                pause = _PROVEN_AGAIN.get(proof, pause)
             except ClusterError as error:
                 log.warning("the fence could not be proven", extra={"error": error.message})
-            lags = self._cluster.monotonic() - fence.acquired_at < FENCE_LAG_SECONDS
-            self.fence_problem = None if lags and proof is FenceProof.REFUSES_THE_HOLDER else _FENCE_PROBLEMS.get(proof)
-            if self.fence_problem:
-                log.error(self.fence_problem, extra={"epoch": fence.writer.epoch})
-            again = FENCE_PROOF_SECONDS if proof in {FenceProof.HOLDS, FenceProof.IS_MISSING} else FENCE_REFUSED_SECONDS
-            await asyncio.sleep(again)
+                pause = max(pause, error.retry_after_seconds)
+            self._note_proof(proof, fence)
+            await asyncio.sleep(pause)
+
+    def _note_proof(self, proof: FenceProof | None, fence: Fence) -> None:
+        """Say what is wrong with the fence, each new thing once; it is in the readiness for as long as it lasts."""
+        if proof is None:
+            return
+        lags = self._cluster.monotonic() - fence.acquired_at < FENCE_LAG_SECONDS
+        problem = None if lags and proof is FenceProof.REFUSES_THE_HOLDER else _FENCE_PROBLEMS.get(proof)
+        if problem != self.problem and problem is not None:
+            log.error(problem, extra={"epoch": fence.writer.epoch})
+        elif problem is None and self.problem is not None and proof is FenceProof.HOLDS:
+            log.info("the fence holds again", extra={"epoch": fence.writer.epoch})
+        self.problem = problem
 
 
 async def _for_ever(helper: Callable[[], Awaitable[None]]) -> None:

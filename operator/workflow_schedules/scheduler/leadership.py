@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from workflow_schedules.cluster.errors import AlreadyExistsError, ClusterError, ConflictError, NotFoundError
 from workflow_schedules.cluster.fence import Fence, LostLeaseError
 from workflow_schedules.cluster.leases import LeaseRecord, create_lease, read_lease, replace_lease
-from workflow_schedules.core.lease import LeaseAction, SeenLease, judge_lease, next_epoch
+from workflow_schedules.core.lease import SeenLease, may_acquire, next_epoch
 from workflow_schedules.core.model import Writer
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+LOOK_SECONDS = 0.5
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseTimes:
@@ -34,12 +37,14 @@ class LeaseTimes:
     Attributes:
         duration_seconds: others wait this long after they last saw it change.
         renew_deadline_seconds: its holder stops writing this long after its last renewal.
-        retry_seconds: pause between two tries to acquire or renew.
+        retry_seconds: pause between two renewals, and after a try that failed.
+        look_seconds: pause between two looks at another's Lease: a standby sees a release this soon.
     """
 
     duration_seconds: float = 15.0
     renew_deadline_seconds: float = 10.0
     retry_seconds: float = 2.0
+    look_seconds: float = LOOK_SECONDS
 
     @property
     def call_seconds(self) -> float:
@@ -48,7 +53,12 @@ class LeaseTimes:
 
 
 class Elector:
-    """Acquires the Lease, keeps it, and calls the leader with a fence for as long as it lasts."""
+    """Acquires the Lease, keeps it, and calls the leader with a fence for as long as it lasts.
+
+    Attributes:
+        fence: of the epoch held, None without one.
+        problem: why this process could not lead if it had to, None when it could.
+    """
 
     def __init__(self, client: Client, lease: ObjectRef, *, identity: str, clock: Clock, times: LeaseTimes) -> None:
         self._client = client
@@ -60,6 +70,7 @@ class Elector:
         self._seen_at = 0.0
         self._highest_known = 0
         self.fence: Fence | None = None
+        self.problem: str | None = None
 
     async def run(
         self, lead: Callable[[Fence], Awaitable[None]], *, stop: asyncio.Event, may_release: Callable[[], bool]
@@ -79,7 +90,7 @@ class Elector:
             try:
                 await self._keep(fence, lead)
             except LostLeaseError as error:
-                log.warning("lost the Lease", extra={"error": str(error) or "no answer in time"})
+                log.warning("lost the Lease", extra={"error": _told(error)})
             finally:
                 is_held = self._clock.monotonic() < fence.valid_until
                 fence.revoke()
@@ -108,29 +119,57 @@ class Elector:
                 if fence is not None:
                     log.info("acquired the Lease", extra={"epoch": fence.writer.epoch, "identity": self._identity})
                     return fence
+                pause = self._look_again_seconds()
             except (ClusterError, TimeoutError) as error:
+                self.problem = f"the Lease {self._lease} can't be read or written: {_told(error)}"
                 log.warning(
-                    "the Lease can't be read or written",
-                    extra={"lease": str(self._lease), "error": str(error) or "no answer in time"},
+                    "the Lease can't be read or written", extra={"lease": str(self._lease), "error": _told(error)}
                 )
-            await _wait(stop, self._times.retry_seconds)
+                pause = self._pause_seconds(error, at_most=self._times.duration_seconds)
+            await wait_or_stop(stop, pause)
         return None
+
+    def _look_again_seconds(self) -> float:
+        """Return how long to leave another's Lease alone: until it expires, but it may be released before that."""
+        left = self._seen_at + self._patience_seconds() - self._clock.monotonic()
+        return min(left, self._times.look_seconds) if left > 0 else self._times.look_seconds
+
+    def _patience_seconds(self) -> float:
+        """Return how long the Lease lasts unchanged: what its holder says, where it says so."""
+        return (self._record.duration_seconds if self._record else 0) or self._times.duration_seconds
+
+    def _pause_seconds(self, error: Exception, *, at_most: float) -> float:
+        """Return how long to wait after a failure: as long as the server asks, where that costs no leadership."""
+        asked = error.retry_after_seconds if isinstance(error, ClusterError) else 0.0
+        return max(self._times.retry_seconds, min(asked, at_most))
 
     async def _try_acquire(self) -> Fence | None:
         record = await self._look()
+        self.problem = None
         seen = SeenLease(
             holder=record.holder,
-            duration_seconds=record.duration_seconds,
+            duration_seconds=self._patience_seconds(),
             unchanged_seconds=self._clock.monotonic() - self._seen_at,
         )
-        if judge_lease(seen, identity=self._identity, is_leading=False) is not LeaseAction.ACQUIRE:
+        if not may_acquire(seen, identity=self._identity):
             return None
+        epoch = next_epoch(lease_transitions=record.transitions, highest_known=self._highest_known)
+        if epoch is None:
+            self.problem = (
+                f"leaseTransitions of the Lease {self._lease} is {record.transitions}, and there is no higher one: delete "
+                "the Lease, it is made anew above every epoch on record"
+            )
+            log.error(self.problem)
+            return None
+        return await self._take(record, epoch)
+
+    async def _take(self, record: LeaseRecord, epoch: int) -> Fence | None:
         begun_at, now = self._clock.monotonic(), self._clock.now()
         wanted = replace(
             record,
             holder=self._identity,
-            transitions=next_epoch(lease_transitions=record.transitions, highest_known=self._highest_known),
-            duration_seconds=round(self._times.duration_seconds),
+            transitions=epoch,
+            duration_seconds=math.ceil(self._times.duration_seconds),  # never shorter than this process relies on
             acquire_time=now,
             renew_time=now,
         )
@@ -141,8 +180,8 @@ class Elector:
                 self._record = await write(self._client, namespace, name, wanted)
         except (ConflictError, AlreadyExistsError):
             return None
-        self._highest_known = wanted.transitions
-        writer = Writer(epoch=wanted.transitions, identity=self._identity, lease=str(self._lease))
+        self._highest_known = epoch
+        writer = Writer(epoch=epoch, identity=self._identity, lease=str(self._lease))
         return Fence(
             writer=writer,
             monotonic=self._clock.monotonic,
@@ -162,14 +201,15 @@ class Elector:
         return record
 
     async def _keep(self, fence: Fence, lead: Callable[[Fence], Awaitable[None]]) -> None:
-        """Renew while the leader works; end it and wait for its end when the Lease is lost."""
+        """Renew while the leader works; end it and wait for its end when the Lease is lost, at its deadline at the latest."""
         leader = asyncio.ensure_future(lead(fence))
         try:
+            pause = self._times.retry_seconds
             while not leader.done():
-                await asyncio.wait({leader}, timeout=self._times.retry_seconds)
+                await asyncio.wait({leader}, timeout=min(pause, self._seconds_left(fence)))
                 if not leader.done():
-                    await self._renew(fence)
                     fence.check()
+                    pause = await self._renew(fence)
         finally:
             if not leader.done():
                 fence.revoke()
@@ -178,28 +218,36 @@ class Elector:
         if not leader.cancelled():
             leader.result()
 
-    async def _renew(self, fence: Fence) -> None:
+    def _seconds_left(self, fence: Fence) -> float:
+        return max(0.0, fence.valid_until - self._clock.monotonic())
+
+    def _call_limit(self, fence: Fence) -> asyncio.Timeout:
+        return asyncio.timeout(min(self._times.call_seconds, self._seconds_left(fence)))
+
+    async def _renew(self, fence: Fence) -> float:
+        """Renew once; return when to do so again."""
         record = self._record
         if record is None:
             raise LostLeaseError("the Lease was never read")
         begun_at = self._clock.monotonic()
         try:
-            async with asyncio.timeout(min(self._times.call_seconds, max(0.0, fence.valid_until - begun_at))):
+            async with self._call_limit(fence):
                 wanted = replace(record, renew_time=self._clock.now())
                 self._record = await replace_lease(self._client, self._lease.namespace, self._lease.name, wanted)
         except (ConflictError, NotFoundError):
             await self._check_holder(fence)
+            return self._times.look_seconds
         except (ClusterError, TimeoutError) as error:
-            log.warning(
-                "the Lease was not renewed, it is tried again", extra={"error": str(error) or "no answer in time"}
-            )
+            log.warning("the Lease was not renewed, it is tried again", extra={"error": _told(error)})
+            return self._pause_seconds(error, at_most=self._seconds_left(fence) / 2)
         else:
             fence.valid_until = begun_at + self._times.renew_deadline_seconds
+        return self._times.retry_seconds
 
     async def _check_holder(self, fence: Fence) -> None:
         """Find out who wrote the Lease meanwhile: an unanswered renewal of ours, or somebody else."""
         try:
-            async with asyncio.timeout(self._times.call_seconds):
+            async with self._call_limit(fence):
                 record = await read_lease(self._client, self._lease.namespace, self._lease.name)
         except NotFoundError as error:
             raise LostLeaseError("the Lease was deleted") from error
@@ -222,7 +270,7 @@ class Elector:
                 await replace_lease(self._client, self._lease.namespace, self._lease.name, wanted)
             log.info("released the Lease", extra={"lease": str(self._lease)})
         except (ClusterError, TimeoutError) as error:
-            log.warning("the Lease was not released, it expires", extra={"error": str(error) or "no answer in time"})
+            log.warning("the Lease was not released, it expires", extra={"error": _told(error)})
 
 
 def _is_older(found: LeaseRecord, known: LeaseRecord | None) -> bool:
@@ -232,7 +280,12 @@ def _is_older(found: LeaseRecord, known: LeaseRecord | None) -> bool:
     return found.renew_time < known.renew_time
 
 
-async def _wait(stop: asyncio.Event, seconds: float) -> None:
+def _told(error: Exception) -> str:
+    return str(error) or "no answer in time"
+
+
+async def wait_or_stop(stop: asyncio.Event, seconds: float) -> None:
+    """Wait so long, or until `stop` is set."""
     try:
         async with asyncio.timeout(seconds):
             await stop.wait()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from workflow_schedules.cluster.fence import LostLeaseError
 from workflow_schedules.cluster.request_store import is_key
+from workflow_schedules.scheduler.clock import Steps
 from workflow_schedules.scheduler.projection import Projections
 from workflow_schedules.scheduler.reconcile import observe, reconcile
 from workflow_schedules.scheduler.requests import reconcile_requests
@@ -45,6 +46,7 @@ class Loop:
         self._wakeups = wakeups
         self._on_reconciled = on_reconciled
         self._projections = Projections(cluster, is_busy=self._has_backlog)
+        self._steps = Steps()
         self._workers = workers
         self._busy: set[str] = set()
         self._backlog = 0
@@ -74,6 +76,7 @@ class Loop:
             async with asyncio.TaskGroup() as tasks:
                 while not stop.is_set():
                     fence.check()
+                    self._heed_clock()
                     due = self._wakeups.take_due(self._cluster.now())
                     for begun, uid in enumerate(due, start=1):
                         self._backlog = len(due) - begun
@@ -89,6 +92,15 @@ class Loop:
             await self._projections.flush(lambda uid: observe(uid, cluster=self._cluster, fence=fence), fence=fence)
         except* LostLeaseError as group:
             raise LostLeaseError(str(group.exceptions[0])) from group
+
+    def _heed_clock(self) -> None:
+        """Where the wall clock was set: look at everyone again, since instants moved, and let pauses be as long as before."""
+        step = self._steps.look(self._cluster.now(), self._cluster.monotonic())
+        if step:
+            log.warning("the clock was set", extra={"step_seconds": step.total_seconds()})
+            self._cluster.cache.move_times(step)
+            self._projections.move(step)
+            self._wakeups.wake_known()
 
     def _sleep_seconds(self) -> float:
         at = self._wakeups.next_at()

@@ -90,6 +90,10 @@ class Projections:
             return self._due[uid]
         return await self._write(uid, snapshot, schedule, fence)
 
+    def move(self, step: timedelta) -> None:
+        """Move what is due along with a wall clock that was set: a pause is as long as it was to be."""
+        self._due = {uid: due + step for uid, due in self._due.items()}
+
     async def flush(self, observe: Callable[[str], Snapshot], *, fence: Fence) -> None:
         """Write everything that waits, for a clean stop."""
         slots = asyncio.Semaphore(WRITERS_AT_STOP)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from workflow_schedules.api import names
 from workflow_schedules.api.occurrence import FINAL_OUTCOMES, Cause, Decision
@@ -21,14 +21,18 @@ from workflow_schedules.core.log import FORMAT
 from workflow_schedules.core.requests import is_request
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
-    from workflow_schedules.core.model import Record, Schedule, Writer
+    from workflow_schedules.core.model import Record, Writer
     from workflow_schedules.scheduler.wakeups import WakeUps
+
+Read = TypeVar("Read")
 
 log = logging.getLogger(__name__)
 
-SLICE = 100  # schedules that are read at a stretch, a few milliseconds
+SLICE = 100  # objects that are read at a stretch, some milliseconds
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
 UNFINISHED = ",".join(
@@ -55,12 +59,13 @@ async def take_over(cluster: Cluster, wakeups: WakeUps, *, writer: Writer) -> in
 
     Source: reliability P9, P16.
     """
-    definitions = await cluster.client.list_all(DEFINITIONS)
-    bodies, version = await cluster.client.list_all(SCHEDULES)
-    schedules = await _read_schedules(bodies)
+    found, of_definitions = await cluster.client.list_all(DEFINITIONS)
+    definitions = await _read(found, wire.definition_of)
+    found, of_schedules = await cluster.client.list_all(SCHEDULES)
+    schedules = await _read(found, wire.schedule_of)
     requests = await _read_requests(cluster)
     wakeups.clear()
-    cluster.cache.replace_all((schedules, version), definitions)
+    cluster.cache.replace_all((schedules, of_schedules), (definitions, of_definitions))
     cluster.cache.replace_requests(*requests)
     epochs = [
         schedule.status.fencing_epoch or 0
@@ -77,11 +82,11 @@ async def take_over(cluster: Cluster, wakeups: WakeUps, *, writer: Writer) -> in
     return max(epochs, default=0)
 
 
-async def _read_schedules(bodies: list[wire.Json]) -> list[Schedule]:
-    """Read schedules in slices: at 10,000 it takes a second, in which the Lease is to be renewed and probes answered (K-089)."""
+async def _read(bodies: list[wire.Json], read: Callable[[wire.Json], Read]) -> list[Read]:
+    """Read objects in slices: thousands take a second, in which the Lease is to be renewed and probes answered (K-089)."""
     found = []
     for body in bodies:
-        found.append(wire.schedule_of(body))
+        found.append(read(body))
         if len(found) % SLICE == 0:
             await asyncio.sleep(0)
     return found
@@ -102,11 +107,14 @@ def _waits_since(cluster: Cluster, uid: str) -> datetime:
 async def _read_requests(cluster: Cluster) -> tuple[list[Record], int]:
     """Read what people asked for, and at which resourceVersion that is so."""
     items, version = await cluster.client.list_all(OCCURRENCES, field_selector=REQUESTS)
-    records = []
-    for body in items:
-        with suppress(wire.NotARecordError):  # the watch has said so
-            records.append(wire.record_of(body))
+    records = [record for record in await _read(items, _readable) if record is not None]
     return records, int(version) if version.isdecimal() else 0
+
+
+def _readable(body: wire.Json) -> Record | None:
+    with suppress(wire.NotARecordError):  # the watch has said so
+        return wire.record_of(body)
+    return None
 
 
 def _remember_run(cluster: Cluster, body: wire.Json, writer: Writer) -> int:

@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING
 from workflow_schedules.cluster.requests import apply_request
 from workflow_schedules.cluster.snapshots import queue_of
 from workflow_schedules.core.decide_requests import Refuse, decide_requests
-from workflow_schedules.core.plan import WriteOutcome
+from workflow_schedules.core.ending import says_unhealthy
+from workflow_schedules.core.plan import CreateJob, DeleteJob, FindJob, ReadPods, WriteOutcome
 from workflow_schedules.core.runs import REQUEST_LIFE
 
 if TYPE_CHECKING:
     from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
     from workflow_schedules.scheduler.wakeups import WakeUps
+
+_TOLD = Refuse | WriteOutcome | CreateJob | DeleteJob | FindJob | ReadPods  # may show in the status of the schedule
 
 
 async def reconcile_requests(key: str, *, cluster: Cluster, wakeups: WakeUps, fence: Fence) -> datetime | None:
@@ -40,8 +43,10 @@ async def reconcile_requests(key: str, *, cluster: Cluster, wakeups: WakeUps, fe
         )
         plan = decide_requests(queue, now=cluster.now())
         if plan.step is None:
+            if queue.snapshot.schedule is not None and says_unhealthy(queue.snapshot.schedule.status):
+                wakeups.wake(queue.snapshot.uid)  # it may be well again
             return plan.next_wake_at
         await apply_request(cluster, plan.step, queue, fence=fence)
         uid = plan.step.run.record.spec.schedule_ref.uid
-        if isinstance(plan.step, Refuse | WriteOutcome) and uid is not None:
+        if isinstance(plan.step, _TOLD) and uid is not None:
             wakeups.wake(uid)

@@ -45,6 +45,7 @@ class Sweep:
             except ClusterError as error:
                 log.warning("could not read what is left, it is tried again", extra={"error": error.message})
                 self._is_needed.set()
+                await asyncio.sleep(error.retry_after_seconds)
 
     async def _sweep(self) -> None:
         client, cache = self._cluster.client, self._cluster.cache

@@ -53,6 +53,10 @@ class WakeUps:
         heapq.heappush(self._heap, (at, uid))
         self._changed.set()
 
+    def wake_known(self) -> None:
+        """Look now at everyone who is to be looked at some time."""
+        self.wake_all(list(self._at))
+
     def take_due(self, now: datetime) -> list[str]:
         """Take out every UID whose time has come, earliest first."""
         due = []
