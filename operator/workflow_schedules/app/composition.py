@@ -42,7 +42,7 @@ class Operator:
     def __init__(self, settings: Settings, client: Client, *, clock: Clock, identity: str) -> None:
         """Create it inside the running event loop."""
         wakeups = WakeUps()
-        cache = Cache(Places(settings.max_concurrent_runs, wake=wakeups.wake))
+        cache = Cache(Places(settings.max_concurrent_runs, wake=wakeups.wake), not_before=settings.not_before)
         self._client = client
         self._events = Events(
             client.create_event,
