@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -11,12 +12,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from controlplane_lib import install, plane, processes
+from controlplane_lib import install, plane, ports, processes
 from controlplane_lib.console import RemedyError
 
 if TYPE_CHECKING:
     from types import TracebackType
 
+# the options of etcd, the API server, the controllers and kwok that name what they listen on
+_LISTENS = re.compile(r"--(?:listen-client-urls|listen-peer-urls|secure-port|server-address)=(?:\S*:)?(\d+)$")
 _EXISTING = "WORKFLOW_SCHEDULES_KUBECONFIG"
 
 
@@ -131,6 +134,7 @@ class ControlPlane:
         command = plane.recorded_command(self.name, component)
         if not command:
             raise RemedyError(f"this system does not tell how {component} was started", remedy="run this test on Linux")
+        ports.wait_free(_ports_of(command))  # those of one that was killed just now
         with layout.log_file(component).open("ab") as log:
             child = subprocess.Popen(
                 command, cwd=layout.cluster, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
@@ -166,3 +170,7 @@ class ControlPlane:
                 log = plane.layout_of(self.name).log_file("kube-apiserver")
                 raise RemedyError(f"the API server is not ready after {seconds:.0f} s", remedy=f"read {log}")
             time.sleep(0.2)
+
+
+def _ports_of(command: list[str]) -> list[int]:
+    return [int(found.group(1)) for part in command if (found := _LISTENS.match(part))]
