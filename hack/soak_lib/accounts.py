@@ -97,17 +97,20 @@ def undecided(log: Log, now: datetime) -> list[str]:
     return [f"I3: {at} of {name} is due and undecided" for at in due if _text(at) not in candidates and at not in blind]
 
 
+def first_start(log: Log, record_spec: Json) -> datetime:
+    """Return when the run of a record may start: instant + jitter."""
+    instant = parse_utc(record_spec["scheduledTime"])
+    accepted = _accepted(log, record_spec["generation"])
+    if accepted is None:
+        return instant
+    return Jitter.of(record_spec["scheduleRef"]["uid"], accepted.spec).start_of(instant, accepted.trigger)
+
+
 def last_start(log: Log, record_spec: Json) -> datetime | None:
-    """Return until when the run of a record may start: instant + jitter + deadline; None is unbounded (contract 2)."""
-    body = log.specs.get(record_spec["generation"])
-    accepted = accept(wire.schedule_of(body)) if body else None
-    if not isinstance(accepted, Accepted):
-        return None
-    deadline = Misfire.of(accepted.spec).deadline
-    if deadline is None:
-        return None
-    jitter = Jitter.of(record_spec["scheduleRef"]["uid"], accepted.spec)
-    return jitter.start_of(parse_utc(record_spec["scheduledTime"]), accepted.trigger) + deadline
+    """Return until when the run of a record may start: deadline after it could; None is unbounded (contract 2)."""
+    accepted = _accepted(log, record_spec["generation"])
+    deadline = Misfire.of(accepted.spec).deadline if accepted else None
+    return None if deadline is None else first_start(log, record_spec) + deadline
 
 
 def finished_at(job: Json) -> datetime | None:
@@ -118,11 +121,14 @@ def finished_at(job: Json) -> datetime | None:
 
 
 def _due(log: Log, generation: int, since: datetime, until: datetime) -> list[datetime]:
+    accepted = _accepted(log, generation)
+    return [] if accepted is None else list(due_times(accepted.trigger, after=since, until=until))
+
+
+def _accepted(log: Log, generation: int) -> Accepted | None:
     body = log.specs.get(generation)
     accepted = accept(wire.schedule_of(body)) if body else None
-    if not isinstance(accepted, Accepted):
-        return []
-    return list(due_times(accepted.trigger, after=since, until=until))
+    return accepted if isinstance(accepted, Accepted) else None
 
 
 def _excluded_behind(schedule: Json, due: list[datetime]) -> set[datetime]:

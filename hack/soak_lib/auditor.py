@@ -21,6 +21,7 @@ from soak_lib.accounts import (
     admitted,
     chain_problems,
     finished_at,
+    first_start,
     last_start,
     undecided,
 )
@@ -58,6 +59,7 @@ class Auditor:
         self._epochs: dict[str, tuple[int, datetime]] = {}
         self._idle_writes = IdleWrites()
         self.violations: list[str] = []
+        self.lateness: list[float] = []  # of the Jobs: seconds from when each could start to when it was made
         self.commits = 0
 
     def see(self, commit: Commit) -> None:
@@ -207,6 +209,7 @@ class Auditor:
         if len(active) >= limit:
             self._wrong("I2", f"Job {name} was made beside {len(active)} unfinished, {limit} allowed", at)
         self._judge_start(log, spec, job, "was made as a Job", at)
+        self.lateness.append((at - first_start(log, spec)).total_seconds())
 
     def _outcome(self, record: Json) -> str | None:
         now = self._records.get(record["metadata"]["uid"], record)
