@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -30,12 +31,20 @@ class OperatorProcess:
         folder: where its kubeconfig and log go.
         name: of this one, where there are several.
         environment: settings beside its defaults.
+        server: where it is to believe the API server is; a proxy on plain HTTP, say.
     """
 
     def __init__(
-        self, plane: ControlPlane, folder: Path, *, name: str = "operator", environment: Mapping[str, str] | None = None
+        self,
+        plane: ControlPlane,
+        folder: Path,
+        *,
+        name: str = "operator",
+        environment: Mapping[str, str] | None = None,
+        server: str | None = None,
     ) -> None:
         self._plane = plane
+        self._server = server
         self._folder = folder
         self._name = name
         self._environment = dict(environment or {})
@@ -69,6 +78,8 @@ class OperatorProcess:
         kubeconfig = self._folder / f"{self._name}.kubeconfig"
         if not kubeconfig.exists():
             self._plane.operator_kubeconfig(kubeconfig)
+            if self._server:
+                _redirect(kubeconfig, self._server)
         self._port = ports.free_ports(1)[0]
         environment = {
             "TMPDIR": str(self._folder),  # what a killed one leaves goes with the folder
@@ -134,3 +145,9 @@ class OperatorProcess:
 
     def last_words(self) -> str:
         return tail(self.log.read_text(errors="replace")) if self.log.exists() else ""
+
+
+def _redirect(kubeconfig: Path, server: str) -> None:
+    config = json.loads(kubeconfig.read_text())
+    config["clusters"][0]["cluster"] = {"server": server}
+    kubeconfig.write_text(json.dumps(config))
