@@ -9,6 +9,7 @@ import signal
 import sys
 import tempfile
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -18,7 +19,7 @@ sys.path.insert(0, str(HACK))
 from controlplane_lib.api import ControlPlane  # noqa: E402 - found by now
 from controlplane_lib.console import RemedyError, speak_as  # noqa: E402
 from soak_lib.report import Verdict  # noqa: E402
-from soak_lib.soak import Plan, Soak  # noqa: E402
+from soak_lib.soak import Plan, soak  # noqa: E402
 
 AUDIT_POLICY = Path(__file__).with_name("audit-policy.yaml")
 
@@ -62,14 +63,7 @@ def _soak(stack: ExitStack, plan: Plan, *, keep: Path | None) -> Verdict:
     if keep:
         keep.mkdir(parents=True, exist_ok=True)
     folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="workflow-schedules-soak-")))
-    return asyncio.run(_run(plane, folder, plan))
-
-
-async def _run(plane: ControlPlane, folder: Path, plan: Plan) -> Verdict:
-    soak = Soak(plane, folder, plan, say=lambda line: print(line, flush=True))
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, soak.interrupt)
-    return await soak.run()
+    return asyncio.run(soak(plane, folder, plan, say=partial(print, flush=True)))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,4 +1,5 @@
-"""What goes wrong, drawn from a seed: operators killed, stalled and stopped, the Lease lost, the control plane restarted."""
+"""What goes wrong, drawn from a seed: operators killed, stalled and stopped, the Lease lost, the control plane restarted,
+requests and watches disturbed on their way."""
 
 from __future__ import annotations
 
@@ -11,6 +12,9 @@ from typing import TYPE_CHECKING
 
 from controlplane_lib.console import RemedyError
 from controlplane_lib.install import OPERATOR_NAMESPACE
+from faults_lib import faults as requests
+from faults_lib import streams
+from faults_lib.seen import on
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -18,10 +22,35 @@ if TYPE_CHECKING:
 
     from controlplane_lib.api import ControlPlane
     from controlplane_lib.operator_process import OperatorProcess
+    from faults_lib.proxy import FaultProxy
+    from faults_lib.seen import Seen
     from soak_lib.admin import Admin
 
 LEASE = "workflow-schedules"
 _API = "kube-apiserver"
+# A create that waits on its way is later than its decision, which no deadline can forbid: those wait for less than is
+# forgiven, everything else longer.
+_BRIEFLY_SECONDS = 1.5
+
+BAD_REQUESTS: dict[str, requests.Action] = {
+    "requests lost": requests.lose_request(),
+    "answers lost": requests.lose_answer(),
+    "500": requests.refuse(500),
+    "429": requests.refuse(429, retry_after_seconds=2),
+    "504 after the commit": requests.fail_after_commit(504),
+    "pages of a load balancer": requests.html(),
+    "answers cut": requests.cut_body(),
+    "answers late": requests.delay(14.0, is_committed=True),
+    "requests late": requests.delay(_BRIEFLY_SECONDS),
+}
+BAD_WATCHES: dict[str, streams.StreamAction] = {
+    "watches silent": streams.stall(),
+    "watches late": streams.lag(2.0),
+    "watches broken": streams.break_off(),
+    "watches that tell twice": streams.twice(),
+    "watches expired": streams.expire(),
+    "lines cut": streams.cut_line(),
+}
 
 
 class Faults:
@@ -29,6 +58,7 @@ class Faults:
 
     Args:
         operators: by name; the first is never killed, so that there is one whose memory can be followed.
+        proxy: in front of the last of them.
         lease_seconds: how long the Lease lasts; a stall may be longer.
     """
 
@@ -36,6 +66,7 @@ class Faults:
         self,
         plane: ControlPlane,
         operators: Mapping[str, OperatorProcess],
+        proxy: FaultProxy,
         admin: Admin,
         random: Random,
         *,
@@ -43,6 +74,7 @@ class Faults:
     ) -> None:
         self._plane = plane
         self._operators = operators
+        self._proxy = proxy
         self._admin = admin
         self._random = random
         self._lease_seconds = lease_seconds
@@ -58,6 +90,8 @@ class Faults:
             (2, self.restart_etcd),
             (2, self.freeze_api_server),
             (1, self.freeze_etcd),
+            (4, self.disturb_requests),
+            (3, self.disturb_watches),
         ]
 
     async def run(self, *, every_seconds: float) -> None:
@@ -81,6 +115,7 @@ class Faults:
 
     async def heal(self) -> None:
         """Let everything run that should."""
+        self._proxy.clear()
         for component in ("etcd", _API):
             self._plane.resume(component)
             await asyncio.to_thread(self._plane.start, component)
@@ -180,3 +215,27 @@ class Faults:
         finally:
             self._plane.resume(component)
         return f"{component} frozen, for {seconds:.0f} s"
+
+    async def disturb_requests(self) -> str:
+        name = self._random.choice(list(BAD_REQUESTS))
+        share, seconds = self._random.uniform(0.05, 0.6), self._random.uniform(3, 25)
+
+        def is_hit(seen: Seen) -> bool:
+            return seen.verb != "watch" and self._random.random() < share
+
+        self._proxy.add(requests.Fault(name, on(where=is_hit, is_dry_run=None), BAD_REQUESTS[name], times=0))
+        await asyncio.sleep(seconds)
+        self._proxy.clear()
+        return f"{name}, {share:.0%} for {seconds:.0f} s"
+
+    async def disturb_watches(self) -> str:
+        name = self._random.choice(list(BAD_WATCHES))
+        share, seconds = self._random.uniform(0.02, 0.5), self._random.uniform(3, 25)
+        self._proxy.add_stream(
+            streams.StreamFault(
+                name, on("watch"), BAD_WATCHES[name], chooses=lambda _event: self._random.random() < share
+            )
+        )
+        await asyncio.sleep(seconds)
+        self._proxy.clear()
+        return f"{name}, {share:.0%} for {seconds:.0f} s"

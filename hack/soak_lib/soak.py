@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from controlplane_lib.operator_process import OperatorProcess
+from faults_lib.proxy import FaultProxy
 from soak_lib import population, report
 from soak_lib.admin import Admin
 from soak_lib.faults import Faults
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-LEASE = {"DURATION": 15.0, "RENEW": 10.0, "RETRY": 2.0}
 _CREATORS = 6
 _CREATE_ATTEMPTS = 20
 _HERD_IS_OVER, _HERD_IS_NEAR = 25, 50  # seconds of a minute: at its beginning most schedules are due
@@ -44,7 +45,7 @@ class Plan:
         minutes: of faults and people; what comes before and after is not counted.
         faults_every_seconds: on average, from the end of one to the next.
         calm_seconds: at the end, without faults and people, before everything due must be decided.
-        lease: environment of the operators that shortens the Lease, and how many seconds it lasts then.
+        lease_seconds: how long the Lease lasts, as the environment of the operators says.
         script: names of faults to inflict in turn instead of drawing them, as methods of Faults are called.
     """
 
@@ -61,25 +62,44 @@ class Plan:
     script: tuple[str, ...] = ()
 
 
-class Soak:
-    """One soak on a control plane that is up and has everything installed.
+async def soak(plane: ControlPlane, folder: Path, plan: Plan, *, say: Callable[[str], None]) -> Verdict:
+    """Run one on a control plane that is up and has everything installed; SIGINT and SIGTERM end it early.
 
     Args:
-        folder: where logs of the operators go; one that ends with the control plane.
-        say: what is told meanwhile.
+        plane: one that may be broken.
+        folder: where logs of the operators go.
+        plan: what is asked for.
+        say: what is told meanwhile, and the tables of the end.
     """
+    with FaultProxy(plane.kubeconfig) as proxy:
+        made = _Soak(plane, folder, proxy, plan, say=say)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, made.interrupt)
+        return await made.run()
 
-    def __init__(self, plane: ControlPlane, folder: Path, plan: Plan, *, say: Callable[[str], None]) -> None:
+
+class _Soak:
+    """The parts of one soak, and its course."""
+
+    def __init__(
+        self, plane: ControlPlane, folder: Path, proxy: FaultProxy, plan: Plan, *, say: Callable[[str], None]
+    ) -> None:
         self._plane = plane
+        self._proxy = proxy
         self._plan = plan
         self._say = say
         self._stop = asyncio.Event()
         self._vitals = Vitals()
+        names = [f"op-{letter}" for letter in "abcdefgh"[: plan.operators]]
         self._operators = {
             name: OperatorProcess(
-                plane, folder, name=name, environment={**plan.environment, "POD_UID": name, "POD_NAME": name}
+                plane,
+                folder,
+                name=name,
+                environment={**plan.environment, "POD_UID": name, "POD_NAME": name},
+                server=proxy.url if name == names[-1] else None,
             )
-            for name in (f"op-{letter}" for letter in "abcdefgh"[: plan.operators])
+            for name in names
         }
         random = Random(plan.seed)
         self._admin = Admin(from_environment({"KUBECONFIG": str(plane.kubeconfig)}))
@@ -91,7 +111,7 @@ class Soak:
         self._schedules = population.schedules(random, plan.schedules, now=datetime.now(UTC), minutes=plan.minutes)
         self._people = People(self._admin, Random(f"people {plan.seed}"), self._schedules, self._observer.order)
         self._faults = Faults(
-            plane, self._operators, self._admin, Random(f"faults {plan.seed}"), lease_seconds=plan.lease_seconds
+            plane, self._operators, proxy, self._admin, Random(f"faults {plan.seed}"), lease_seconds=plan.lease_seconds
         )
 
     def interrupt(self) -> None:
@@ -204,6 +224,7 @@ class Soak:
         began = time.monotonic()
         while True:
             await asyncio.sleep(15)
+            self._proxy.forget()
             leader = await self._faults.leader()
             line = report.progress(
                 self._observer.auditor, self._vitals, latest_fault=self._faults.latest, leader=leader
