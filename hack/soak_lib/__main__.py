@@ -19,9 +19,7 @@ sys.path.insert(0, str(HACK))
 from controlplane_lib.api import ControlPlane  # noqa: E402 - found by now
 from controlplane_lib.console import RemedyError, speak_as  # noqa: E402
 from soak_lib.report import Verdict  # noqa: E402
-from soak_lib.soak import Plan, soak  # noqa: E402
-
-AUDIT_POLICY = Path(__file__).with_name("audit-policy.yaml")
+from soak_lib.soak import AUDIT_POLICY, Plan, soak  # noqa: E402
 
 
 def main() -> int:

@@ -8,6 +8,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -26,12 +27,12 @@ from workflow_schedules.cluster.errors import ClusterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from controlplane_lib.api import ControlPlane
 
 Json = dict[str, Any]
 
+AUDIT_POLICY = Path(__file__).with_name("audit-policy.yaml")
 _CREATORS = 6
 _CREATE_ATTEMPTS = 20
 _HERD_IS_OVER, _HERD_IS_NEAR = 25, 50  # seconds of a minute: at its beginning most schedules are due

@@ -7,9 +7,8 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from soak_lib.__main__ import AUDIT_POLICY
-from soak_lib.soak import Plan, soak
 
+from soak_lib.soak import AUDIT_POLICY, Plan, soak
 from support.control_plane import ControlPlane, binaries
 
 if TYPE_CHECKING:
