@@ -111,11 +111,15 @@ class OperatorProcess:
             time.sleep(0.1)
 
     def _is_ready(self) -> bool:
+        return self.ask("/readyz") is not None
+
+    def ask(self, path: str) -> str | None:
+        """What it answers at its port for probes; None if it doesn't, or says that not all is well."""
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/readyz", timeout=1) as answer:
-                return bool(answer.status == 200)
+            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}{path}", timeout=1) as answer:
+                return str(answer.read().decode())
         except OSError:
-            return False
+            return None
 
     def kill(self) -> None:
         """End it like a crash of its machine (kill -9)."""

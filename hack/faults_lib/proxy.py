@@ -118,6 +118,11 @@ class FaultProxy:
         with self._lock:
             self._faults, self._stream_faults = [], []
 
+    def forget(self) -> None:
+        """Drop what was seen so far, bodies and all: in a run of hours it would fill the memory."""
+        with self._lock:
+            self._seen.clear()
+
     def _run(self) -> None:
         try:
             self._loop.run_until_complete(self._serve())

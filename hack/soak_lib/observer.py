@@ -1,0 +1,126 @@
+"""Tells the auditor what the API server stores: from its audit log, from watches, and from a list at the end."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from soak_lib.audit_log import AuditLog, told, told_by
+from soak_lib.auditor import Auditor
+from soak_lib.commits import CommitOrder, Told
+from workflow_schedules.cluster.client import Client
+from workflow_schedules.cluster.errors import ClusterError
+from workflow_schedules.cluster.methods import DEFINITIONS, JOBS, OCCURRENCES, SCHEDULES, Resource
+from workflow_schedules.cluster.watch import watch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from workflow_schedules.cluster.transport import Transport
+
+Json = dict[str, Any]
+
+RESOURCES = {resource.plural: resource for resource in (DEFINITIONS, SCHEDULES, OCCURRENCES, JOBS)}
+_EVERY_SECONDS = 1.0
+
+
+class Observer:
+    """Watches from entry on; `auditor` has what is old enough to be in order.
+
+    Args:
+        transport: of an administrator.
+        audit_log: None where the API server writes none.
+        on_job: is told each Job, and whether it is gone.
+    """
+
+    def __init__(self, transport: Transport, audit_log: Path | None, *, on_job: Callable[[Json, bool], None]) -> None:
+        self.auditor = Auditor()
+        self.order = CommitOrder()
+        self._client = Client(transport)
+        self._log = AuditLog(audit_log) if audit_log else None
+        self._on_job = on_job
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        self._tasks = [asyncio.create_task(self._watch(kind, resource)) for kind, resource in RESOURCES.items()]
+        self._tasks.append(asyncio.create_task(self._follow_log()))
+
+    async def stop(self) -> None:
+        """Stop watching, take what was left out from a list of all that is there, and judge it all.
+
+        Raises:
+            ClusterError: the API server can't be read.
+        """
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        lists = {kind: await self._client.list_all(resource) for kind, resource in RESOURCES.items()}
+        self._read_log()
+        if self._log:
+            self._log.close()
+        for kind, (items, _) in lists.items():
+            self._take_all(kind, items)
+        self._judge(everything=True)
+        for kind, (items, version) in lists.items():
+            self._take_missing(kind, items, version)
+        self._judge(everything=True)
+
+    async def _watch(self, kind: str, resource: Resource) -> None:
+        await watch(self._client, resource, on_list=partial(self._listed, kind), on_event=partial(self._changed, kind))
+
+    def _listed(self, kind: str, items: list[Json], version: str) -> None:
+        self._take_all(kind, items)
+        self._take_missing(kind, items, version)
+        if kind == "jobs":
+            for job in items:
+                self._on_job(job, False)
+
+    def _changed(self, kind: str, event: str, body: Json) -> None:
+        is_gone = event == "DELETED"
+        self.order.add(told(kind, body, datetime.now(UTC), is_removed=is_gone))
+        if kind == "jobs":
+            self._on_job(body, is_gone)
+
+    def _take_all(self, kind: str, items: list[Json]) -> None:
+        now = datetime.now(UTC)
+        for body in items:
+            self.order.add(told(kind, body, now))
+
+    def _take_missing(self, kind: str, items: list[Json], version: str) -> None:
+        """Note as removed what was there and is not in a list."""
+        now = datetime.now(UTC)
+        there = {body["metadata"]["uid"] for body in items}
+        for key, body in self.order.present(kind).items():
+            uid = body["metadata"]["uid"]
+            if uid not in there:
+                self.order.add(
+                    Told(version=int(version), kind=kind, key=key, body=None, is_removed=True, at=now, uid=uid)
+                )
+
+    async def _follow_log(self) -> None:
+        while True:
+            self._read_log()
+            self._judge()
+            await asyncio.sleep(_EVERY_SECONDS)
+
+    def _read_log(self) -> None:
+        if self._log:
+            for line in self._log.lines():
+                if found := told_by(line, self.order.newest_version):
+                    self.order.add(found)
+
+    def _judge(self, *, everything: bool = False) -> None:
+        for commit in self.order.given(everything=everything):
+            self.auditor.see(commit)
+
+
+async def leader_of(client: Client, lease_namespace: str) -> str:
+    """Return who holds the Lease, or nothing."""
+    with suppress(ClusterError):
+        lease = await client.get_lease(lease_namespace, "workflow-schedules")
+        return str(lease["spec"].get("holderIdentity") or "")
+    return ""
