@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -12,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from controlplane_lib import install, plane, ports, processes
+from controlplane_lib import cluster, install, plane, ports, processes
 from controlplane_lib.console import RemedyError
 
 if TYPE_CHECKING:
@@ -143,6 +144,28 @@ class ControlPlane:
         layout.pid_file(component).write_text(str(child.pid))
         if component == "kube-apiserver":
             self.wait_ready(seconds=ready_seconds)
+
+    def backup(self, folder: Path) -> None:
+        """Copy etcd's data into a new folder, as a snapshot of its disk would: it is killed for that and started again."""
+        self.stop("etcd")
+        shutil.copytree(self._etcd_data(), folder)
+        self.start("etcd")
+        self.wait_ready()
+
+    def restore(self, folder: Path) -> None:
+        """Put etcd back to a backup, with all other components down meanwhile: they remember what was after it."""
+        for component in reversed(cluster.COMPONENTS):
+            self.stop(component)
+        data = self._etcd_data()
+        shutil.rmtree(data)
+        shutil.copytree(folder, data)
+        for component in cluster.COMPONENTS:
+            self.start(component)
+
+    def _etcd_data(self) -> Path:
+        command = plane.recorded_command(self.name, "etcd")
+        named = [part.partition("=")[2] for part in command if part.startswith("--data-dir=")]
+        return plane.layout_of(self.name).cluster / named[0]
 
     def pause(self, component: str) -> None:
         """Freeze a component: its connections stay open and nothing answers."""
