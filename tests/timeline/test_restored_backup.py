@@ -59,6 +59,35 @@ def test_what_a_backup_forgot(case: Case) -> None:
     run_virtual(story, at("09:59:30"))
 
 
+def test_a_running_operator_goes_on_from_the_backup_and_not_from_memory() -> None:
+    """P8, P9: no log has a gap, no schedule that is no more runs, and what is new is seen and run."""
+
+    async def story(clock: VirtualClock) -> None:
+        world = World(clock, lease_times=LEASE_TIMES)
+        world.jobs.run_for(2)
+        world.apply(FIVE)
+        await world.until_leading(world.start())
+        await world.sleep_until(at("10:01:30"))
+        backup, known = world.server.backup(), len(world.records("five"))
+        world.apply(a_schedule("forgotten", schedule="* * * * *"))
+        await world.sleep_until(at("10:04:10"))
+        world.server.restore(backup)
+        world.apply(a_schedule("new", schedule="* * * * *"))
+        await world.sleep_until(at("10:05:30"))
+        records = world.records("five")
+        assert [each["spec"]["sequence"] for each in records] == list(range(1, len(records) + 1))
+        assert [each["spec"].get("previousUID") for each in records[1:]] == [
+            each["metadata"]["uid"] for each in records[:-1]
+        ]
+        assert [told(each) for each in records[known:]] == [f"Admitted 10:0{minute}" for minute in (2, 3, 4, 5)]
+        assert all(each["status"]["outcome"] == "Completed" for each in records if is_run(each))
+        assert world.records("forgotten") == []
+        assert [told(each) for each in world.records("new") if is_run(each)] == ["Admitted 10:05"]
+        assert {world.status(name)["state"] for name in ("five", "new")} == {"Active"}
+
+    run_virtual(story, at("09:59:30"))
+
+
 def is_run(record: Json) -> bool:
     return bool(record["spec"]["decision"] == "Admitted")
 

@@ -58,6 +58,7 @@ class Cache:
         self._job_versions: dict[ObjectRef, int] = {}
         self._jobs_of: dict[str, set[ObjectRef]] = {}
         self._jobs_seen_through = 0
+        self.are_jobs_stale = False  # of a history that is no more, until the next list
 
     # what people write
 
@@ -219,7 +220,7 @@ class Cache:
         """
         if version < self._jobs_seen_through:
             self._job_versions = dict.fromkeys(self._job_versions, 0)
-        self._jobs_seen_through = version
+        self._jobs_seen_through, self.are_jobs_stale = version, False
         by_ref = {seen.job.ref: seen for seen in listed}
         changed = {self._put_job(seen) for seen in by_ref.values()}
         for ref, known in list(self.jobs.items()):
