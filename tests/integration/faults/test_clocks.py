@@ -10,6 +10,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -79,7 +80,7 @@ def clock(
 
 def forward(clock: Clock, stage: Stage, name: str) -> None:
     """P13: the API server's clock holds it back."""
-    later, due = soon(seconds=1200), soon(seconds=6)
+    later, due = soon(seconds=1200), soon(seconds=8)
     stage.scene.apply(a_one_shot(f"{name}-later", later), a_one_shot(name, due))
     clock.set(HOUR)
     view = stage.settle([name], seconds=60)
@@ -92,17 +93,17 @@ def forward(clock: Clock, stage: Stage, name: str) -> None:
 
 def back_and_set_right(clock: Clock, stage: Stage, name: str) -> None:
     """What is due meanwhile waits in sight, and is not lost."""
-    due = soon(seconds=5)
+    due = soon(seconds=8)
     stage.apply(due, name)
     clock.set(-HOUR)
-    time.sleep(8)  # long after it is due
+    time.sleep((due - datetime.now(UTC)).total_seconds() + 3)  # well after it is due
     assert stage.scene.look().runs(name) == []
     clock.set(0)
     assert_ran_once(stage.settle([name], seconds=60), name, due)
 
 
 def forward_and_right_again_while_it_runs(clock: Clock, stage: Stage, name: str) -> None:
-    due = soon(seconds=5)
+    due = soon(seconds=8)
     stage.apply(due, name)
     stage.scene.until(lambda view: bool(view.jobs(name)), seconds=40, what="a Job")
     clock.set(HOUR)
@@ -112,7 +113,7 @@ def forward_and_right_again_while_it_runs(clock: Clock, stage: Stage, name: str)
 
 
 def to_and_fro_in_a_herd(clock: Clock, stage: Stage, name: str) -> None:
-    due = soon(seconds=6)
+    due = soon(seconds=8)
     herd = [f"{name}-{number}" for number in range(HERD)]
     stage.apply(due, *herd)
     for seconds in (HOUR, -HOUR, 90, -90, 10 * HOUR, 0) * 3:

@@ -16,7 +16,7 @@ from support.herd import utc
 def test_nothing_that_a_backup_forgot_is_run_again(control_plane: ControlPlane, stage: Stage, tmp_path: Path) -> None:
     """I1, I3: what was due until then is consumed on record; what is due after it runs."""
     scene, operator = stage.scene, stage.operator
-    before, between = soon(seconds=5), soon(seconds=25)
+    before, between = soon(seconds=8), soon(seconds=45)
     scene.apply(a_one_shot("b-before", before), a_one_shot("b-between", between))
     assert_ran_once(stage.settle(["b-before"], seconds=60), "b-before", before)
     control_plane.backup(tmp_path / "backup")
@@ -27,7 +27,7 @@ def test_nothing_that_a_backup_forgot_is_run_again(control_plane: ControlPlane, 
     environment = {**SETTINGS, "WORKFLOW_SCHEDULES_NOT_BEFORE": restored_at.isoformat()}
     with OperatorProcess(control_plane, tmp_path, environment=environment, server=stage.proxy.url) as restored:
         restored.wait_ready(seconds=60)
-        after = soon(seconds=6)
+        after = soon(seconds=8)
         scene.apply(a_one_shot("b-after", after))
         view = stage.settle(["b-after", "b-before"], seconds=90)
         assert_ran_once(view, "b-after", after)
