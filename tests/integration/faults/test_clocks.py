@@ -22,6 +22,7 @@ SAMPLE = 2
 
 HOUR = 3600
 HERD = 10
+EARLY = -2  # seconds: as far as the API server's clock is trusted not to be behind (P13)
 
 
 class Clock:
@@ -85,7 +86,7 @@ def forward(clock: Clock, stage: Stage, name: str) -> None:
     clock.set(HOUR)
     view = stage.settle([name], seconds=60)
     assert_ran_once(view, name, due)
-    assert 0 <= lateness(view, name) < 15
+    assert EARLY <= lateness(view, name) < 15
     assert view.runs(f"{name}-later") == []
     stage.scene.delete(f"wfs/{name}-later")
     clock.set(0)
@@ -122,7 +123,7 @@ def to_and_fro_in_a_herd(clock: Clock, stage: Stage, name: str) -> None:
     view = stage.settle(herd, seconds=60)
     for each in herd:
         assert_ran_once(view, each, due)
-        assert lateness(view, each) >= 0
+        assert lateness(view, each) >= EARLY
 
 
 def the_lease_does_not_mind(clock: Clock, stage: Stage, name: str) -> None:
