@@ -1,7 +1,9 @@
-"""An older backup of etcd is restored: with `notBefore` nothing at or before the restore is run a second time."""
+"""An older backup of etcd is restored: with `notBefore` nothing at or before that runs again, and a running operator goes on."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,8 +14,7 @@ from support.faulty import SETTINGS, Stage, a_one_shot, assert_ran_once, soon
 from support.herd import utc
 
 
-@pytest.mark.timeout(400)
-def test_nothing_that_a_backup_forgot_is_run_again(control_plane: ControlPlane, stage: Stage, tmp_path: Path) -> None:
+def nothing_that_a_backup_forgot_is_run_again(control_plane: ControlPlane, stage: Stage, tmp_path: Path) -> None:
     """I1, I3: what was due until then is consumed on record; what is due after it runs."""
     operator = stage.operator
     before, between = soon(seconds=8), soon(seconds=45)
@@ -54,8 +55,7 @@ def restore(control_plane: ControlPlane, stage: Stage, folder: Path, between: da
     )
 
 
-@pytest.mark.timeout(400)
-def test_an_operator_that_runs_on_through_a_restore_goes_on_from_the_backup(
+def an_operator_that_runs_on_through_a_restore_goes_on_from_the_backup(
     control_plane: ControlPlane, stage: Stage, tmp_path: Path
 ) -> None:
     """P8, P9: what it remembers is of a history that is no more; what is new is seen, by kopf as well."""
@@ -71,3 +71,24 @@ def test_an_operator_that_runs_on_through_a_restore_goes_on_from_the_backup(
     stage.apply(after, "g-after")
     assert_ran_once(stage.settle(["g-after"], seconds=90), "g-after", after)
     assert (stage.operator.pid, stage.operator.has_ended) == (pid, False)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    play: Callable[[ControlPlane, Stage, Path], None]
+    is_slow: bool = False
+
+    def __str__(self) -> str:
+        return self.play.__name__.replace("_", " ")
+
+
+ROWS = [
+    Row(nothing_that_a_backup_forgot_is_run_again, is_slow=True),
+    Row(an_operator_that_runs_on_through_a_restore_goes_on_from_the_backup),
+]
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_an_older_backup_is_restored(control_plane: ControlPlane, stage: Stage, row: Row, tmp_path: Path) -> None:
+    row.play(control_plane, stage, tmp_path)
