@@ -127,15 +127,22 @@ def to_and_fro_in_a_herd(clock: Clock, stage: Stage, name: str) -> None:
 
 
 def the_lease_does_not_mind(clock: Clock, stage: Stage, name: str) -> None:
-    """P15: its deadlines are on the monotonic clock."""
-    before = stage.lease()
-    for seconds in (HOUR, -HOUR, 0):
-        clock.set(seconds)
-        time.sleep(2)  # several renewals
-    after = stage.lease()
-    assert [after[key] for key in ("holderIdentity", "leaseTransitions")] == [
-        before[key] for key in ("holderIdentity", "leaseTransitions")
-    ], name
+    """P15: its deadlines are on the monotonic clock. A busy machine may lose it for reasons of its own, but not each time."""
+    held: list[tuple[object, ...]] = []
+    for _ in range(3):
+        held = [_held(stage)]
+        for seconds in (HOUR, -HOUR, 0):
+            clock.set(seconds)
+            time.sleep(2)  # several renewals
+        held.append(_held(stage))
+        if held[0] == held[1]:
+            return
+    pytest.fail(f"{name}: the Lease was lost by each of three settings, the last time from {held[0]} to {held[1]}")
+
+
+def _held(stage: Stage) -> tuple[object, ...]:
+    lease = stage.lease()
+    return lease["holderIdentity"], lease["leaseTransitions"]
 
 
 @dataclass(frozen=True, slots=True)
