@@ -39,24 +39,20 @@ DECISIONS = """\
 """
 
 
-def page(situations: Sequence[Situation], not_yet: frozenset[str], crd: str) -> str:
-    """Return the whole page; rows of behaviour that is not there yet are left out.
+def page(situations: Sequence[Situation], crd: str) -> str:
+    """Return the whole page.
 
     Args:
         situations: the table.
-        not_yet: behaviour that the core does not have.
         crd: text of the CRD, for the links of fields.
     """
-    sections = [section for situation in situations if (section := _section(situation, not_yet))]
+    sections = map(_section, situations)
     return _linked("\n".join([HEAD, *sections, "## The decisions\n", DECISIONS]), crd)
 
 
-def _section(situation: Situation, not_yet: frozenset[str]) -> str:
-    rows = [row for row in situation.rows if not row.needs & not_yet]
-    if not rows:
-        return ""
+def _section(situation: Situation) -> str:
     text = f"{situation.text}\n\n" if situation.text else ""
-    lines = [f"| {row.policy} | {row.then} | {_records(row)} |" for row in rows]
+    lines = [f"| {row.policy} | {row.then} | {_records(row)} |" for row in situation.rows]
     return (
         f"## {situation.title}\n\n{text}| case | what happens | recorded |\n| --- | --- | --- |\n"
         + "\n".join(lines)

@@ -57,7 +57,7 @@ def mutants_of(source: str) -> Iterator[Mutant]:
         seen.add(code)
         offset, change = _change(part.text, changed)
         function, lines = statements.get(part.before.count("\n") + offset, ("", None))
-        yield Mutant(code, f"{function or 'module'}: {change}", part.before.count("\n") + offset, lines)
+        yield Mutant(code, f"{function or 'module'}: {change}".rstrip(), part.before.count("\n") + offset, lines)
 
 
 @dataclass(frozen=True, slots=True)

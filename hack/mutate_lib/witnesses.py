@@ -53,11 +53,19 @@ class Witnesses:
             found.add(str(own))  # for the sake of what was added to it since
         return sorted(found, key=lambda test: (f"test_{module}.py" not in test, self.seconds.get(test, 0.0)))[:_AT_MOST]
 
+    def files(self, module: str) -> list[str]:
+        """Return the files of tests that run any line of a module."""
+        return sorted({test.partition("::")[0] for test in self._all(module)})
+
+    def _all(self, module: str) -> set[str]:
+        own = UNIT / f"test_{module}.py"
+        return {test for tests in self.by_line.get(module, {}).values() for test in tests} | (
+            {str(own)} if own.exists() else set()
+        )
+
     def anew(self, module: str, lines: frozenset[int] | None) -> list[str]:
         """Return those that say more with everything imported anew: the files that run the lines when they are read."""
-        return [
-            test for test in self.of(module, lines) if lines is None or test.endswith(WHOLE_FILE) or "::" not in test
-        ]
+        return [test for test in self.of(module, lines) if lines is None or test.endswith(WHOLE_FILE)]
 
 
 def read_or_record(module_hash: str, cache: Path) -> Witnesses:

@@ -21,12 +21,14 @@ from workflow_schedules.api.occurrence import (
 )
 from workflow_schedules.api.schedule import State, WorkflowRef, WorkflowScheduleSpec, WorkflowScheduleStatus
 from workflow_schedules.core.identity import canonical, pin, spec_hash
+from workflow_schedules.core.listed import Listed
 from workflow_schedules.core.model import (
     Definition,
     Job,
     JobPhase,
     ObjectRef,
     Record,
+    RecordRefusal,
     Run,
     Schedule,
     Snapshot,
@@ -171,6 +173,22 @@ def an_admission(number: int = 2, scheduled: datetime | None = None, **fields: o
     return a_record(number, Decision.ADMITTED, scheduled_time=instant, **fields)
 
 
+def listed(record: Record, *, is_readable: bool = True, previous: str | None = "the one before") -> Listed:
+    """Build what a LIST tells of a record."""
+    outcome = record.status.outcome
+    return Listed(
+        ref=record.ref,
+        number=record.number,
+        uid=record.uid,
+        resource_version=record.resource_version,
+        created_at=record.created_at,
+        previous_uid=f"record-{record.number - 1}" if previous == "the one before" else previous,
+        is_open=record.spec.decision is Decision.ADMITTED and not (outcome and outcome.is_final),
+        record=record if is_readable else None,
+        problem="" if is_readable else f"record {record.ref.name} can't be read",
+    )
+
+
 def a_run(
     number: int = 2,
     outcome: Outcome | None = None,
@@ -224,6 +242,7 @@ def a_snapshot(
     writer: Writer = WRITER,
     last_good_manual_at: datetime | None = None,
     template_refusal: str | None = None,
+    record_refusal: RecordRefusal | None = None,
 ) -> Snapshot:
     """Build a snapshot; without a head the log has the Baseline of the schedule's creation."""
     schedule = a_schedule() if schedule is _UNSET else schedule
@@ -240,4 +259,5 @@ def a_snapshot(
         since_acquired=since_acquired,
         last_good_manual_at=last_good_manual_at,
         template_refusal=template_refusal,
+        record_refusal=record_refusal,
     )

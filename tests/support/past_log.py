@@ -20,7 +20,8 @@ from workflow_schedules.api import names
 from workflow_schedules.cluster.wire import schedule_of
 from workflow_schedules.core.decide import decide
 from workflow_schedules.core.job import labels
-from workflow_schedules.core.model import Append, Schedule, Snapshot, Writer
+from workflow_schedules.core.model import Schedule, Snapshot, Writer
+from workflow_schedules.core.plan import Append
 
 Kubectl = Callable[..., Any]
 

@@ -63,3 +63,30 @@ def test_what_was_due_before_an_edit_is_on_record(case: Case) -> None:
         world.auditor.check()
 
     run_virtual(main, at("09:58"))
+
+
+def test_an_edit_during_a_clean_stop_shows_when_it_is_on_record_and_not_before() -> None:
+    """R11: else the next leader takes it for done, and gives up what is due by the time it finds out."""
+
+    async def main(clock: VirtualClock) -> None:
+        world = World(clock, lease_times=LEASE_TIMES)
+        world.jobs.run_for(0.5)
+        process = world.start()
+        await world.until_leading(process)
+        world.apply(a_schedule(schedule="*/5 * * * *"))
+        world.apply(a_schedule("slow", namespace="elsewhere", schedule="*/5 * * * *"))
+        await world.sleep_until(at("09:59:58"))
+        world.late.append(lambda method, path: 5.0 if method == "POST" and "/elsewhere/" in path else 0.0)
+        await world.sleep_until(at("10:00:01"))
+        process.ask_to_stop()  # what is in flight is waited for
+        world.edit("s", schedule="* * * * *")
+        await world.stop()
+        assert (world.status()["observedGeneration"], len(world.records())) == (1, 2)
+        world.late.clear()
+        world.start()
+        await world.sleep_until(at("10:01:10"))
+        decided = [(each["spec"]["decision"], each["spec"]["generation"]) for each in world.records()]
+        assert decided == [("Baseline", 1), ("Admitted", 1), ("Baseline", 2), ("Admitted", 2)]
+        world.auditor.check()
+
+    run_virtual(main, at("09:58"))

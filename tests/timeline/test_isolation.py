@@ -358,7 +358,7 @@ def test_memory_does_not_grow_with_what_is_gone() -> None:
         await asyncio.sleep(120)
         cache = operator._cluster.cache
         assert (len(cache.schedules), len(cache.definitions), len(cache.logs), len(cache.jobs)) == (0, 0, 0, 0)
-        assert not any(cache._children.values())
+        assert not any(cache.desired._children.values())
         assert operator._leader._loop._projections._due == {}
         assert operator._leader._definitions._counted == {}
 

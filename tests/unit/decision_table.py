@@ -9,10 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-# Behaviour that this branch's core does not have yet. Its rows, and the golden files that name it in `needs`, are expected to
-# fail and are left out of docs/decisions.md. Once it is there those tests say so by passing: take its word out here.
-NOT_YET: frozenset[str] = frozenset()
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
@@ -27,7 +23,6 @@ class Row:
         parent: `enabled` of the WorkflowDefinition from a time on, where the schedule has one.
         runs: how the runs go, as in `kubectl wfs simulate --runs`.
         want: the log, a record a line: ``Admitted 10:01``, ``Coalesced 10:02..10:04 (3)``; what starts late with ``@``.
-        needs: behaviour of NOT_YET.
     """
 
     policy: str
@@ -41,7 +36,6 @@ class Row:
     runs: tuple[dict[str, Any], ...] = ({"seconds": 30},)
     start: str = "10:00"
     until: str = "10:03"
-    needs: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +125,6 @@ BLOCKED = Situation(
                 "Admitted 10:03 @10:04:30",
                 "Admitted 10:04 @10:05",
             ),
-            needs=frozenset({"All"}),
         ),
         Row(
             policy="`Allow` + `Skip`",
@@ -154,7 +147,6 @@ BLOCKED = Situation(
             then="The older run is ended (`Cancelled`), and the instant starts once nothing of it is left.",
             runs=({"seconds": 600},),
             want=("Admitted 10:01", "Admitted 10:02", "Admitted 10:03"),
-            needs=frozenset({"Replace"}),
         ),
         Row(
             policy="any, the run is suspended (`Interrupted`)",
@@ -223,7 +215,6 @@ LATE = Situation(
             fields={**ALL, "startingDeadlineSeconds": 120},
             until="10:05:59",
             want=("SkippedMisfire 10:01..10:03 (3)", "Admitted 10:04 @10:05:20", "Admitted 10:05 @10:05:50"),
-            needs=frozenset({"All"}),
         ),
         Row(
             policy="`Latest`, the deadline passes while it waits for a run",
@@ -279,7 +270,6 @@ SEVERAL = Situation(
             fields={**ALL, "maxCatchUpRuns": 2},
             until="10:05:59",
             want=("Coalesced 10:01..10:03 (3)", "Admitted 10:04 @10:05:20", "Admitted 10:05 @10:05:50"),
-            needs=frozenset({"All"}),
         ),
         Row(
             policy="`Skip`, a run from before goes on",
@@ -328,7 +318,6 @@ WAITING = Situation(
             pause=("10:02:30", "11:00"),
             runs=({"seconds": 100},),
             want=("Admitted 10:01", "Superseded 10:02"),
-            needs=frozenset({"pause"}),
         ),
         Row(
             policy="the definition is disabled",
@@ -369,7 +358,6 @@ SWITCHES = Situation(
             pause=("10:01:30", "10:03:30"),
             until="10:04",
             want=("Admitted 10:01", "Admitted 10:04"),
-            needs=frozenset({"pause"}),
         ),
         Row(
             policy="`pause`, and an outage after it",
@@ -379,7 +367,6 @@ SWITCHES = Situation(
             outage=("10:38", "10:59"),
             until="11:00",
             want=("Coalesced 10:40", "Admitted 10:50 @10:59", "Admitted 11:00"),
-            needs=frozenset({"pause"}),
         ),
         Row(
             policy="the definition disabled from 10:01:30 until 10:03:30",
@@ -448,7 +435,6 @@ CALENDAR = Situation(
             fields={"runLimit": 2},
             until="10:09",
             want=("Admitted 10:01", "Admitted 10:02"),
-            needs=frozenset({"runLimit"}),
         ),
     ),
 )
@@ -507,7 +493,6 @@ LIMITS = Situation(
             runs=({"seconds": 90},),
             until="10:02",
             want=("Admitted 10:01", "SkippedOverlap 10:02"),
-            needs=frozenset({"capacity"}),
         ),
         Row(
             policy="`maxActiveRuns` of the definition + `Latest`",
@@ -517,7 +502,6 @@ LIMITS = Situation(
             runs=({"seconds": 90}, {"seconds": 10}),
             until="10:02:40",
             want=("Admitted 10:01", "Admitted 10:02 @10:02:30"),
-            needs=frozenset({"capacity"}),
         ),
         Row(
             policy="`pauseAfterFailures` reached",
@@ -526,7 +510,6 @@ LIMITS = Situation(
             runs=({"seconds": 10, "outcome": "Failed"},),
             until="10:05",
             want=("Admitted 10:01", "Admitted 10:02"),
-            needs=frozenset({"pauseAfterFailures"}),
         ),
     ),
 )

@@ -11,7 +11,8 @@ from workflow_schedules.api.occurrence import Totals
 from workflow_schedules.api.schedule import MisfirePolicy, State
 from workflow_schedules.cluster.memory import ScheduleLog
 from workflow_schedules.core.decide import decide
-from workflow_schedules.core.model import Append, Record, Schedule
+from workflow_schedules.core.model import Record, Schedule
+from workflow_schedules.core.plan import Append
 
 HOURLY = a_schedule()
 QUARTERLY = a_schedule(generation=2, schedule="*/15 * * * *")

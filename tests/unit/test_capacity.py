@@ -19,7 +19,8 @@ from support.builders import (
 )
 from workflow_schedules.api.schedule import ConcurrencyPolicy, MisfirePolicy
 from workflow_schedules.core.decide import decide
-from workflow_schedules.core.model import Append, JobPhase, Plan, Run, Schedule, Snapshot
+from workflow_schedules.core.model import JobPhase, Run, Schedule, Snapshot
+from workflow_schedules.core.plan import Append, Plan
 
 OPERATORS = "the operator's limit of scheduled runs (WORKFLOW_SCHEDULES_MAX_CONCURRENT_RUNS)"
 CHILD = a_schedule(**of_definition())

@@ -1,7 +1,7 @@
 """Worked examples of the sources, each in a file of tests/unit/simulate: manifests and a command in, the JSON rows out.
 
 What a row of `want` leaves out is what it usually is: the reason is the decision, the record is about one instant, and what
-has no run has no times and no outcome. `needs` names behaviour of decision_table.NOT_YET.
+has no run has no times and no outcome.
 """
 
 from __future__ import annotations
@@ -12,22 +12,13 @@ from typing import Any
 
 import pytest
 import yaml
-from _pytest.mark.structures import ParameterSet
 
-from unit.decision_table import NOT_YET
 from workflow_schedules.cli.main import main
 
 FOLDER = Path(__file__).with_name("simulate")
 FIELDS = (
     "scheduledTime", "decision", "reason", "startTime", "completionTime", "outcome", "count", "firstTime", "lastTime",
 )  # fmt: skip
-
-
-def golden(path: Path) -> ParameterSet:
-    example = yaml.safe_load(path.read_text())
-    missing = NOT_YET.intersection(example.get("needs", ()))
-    reason = f"the core has no {', '.join(sorted(missing))} yet"
-    return pytest.param(example, id=path.stem, marks=[pytest.mark.xfail(reason=reason, strict=True)] if missing else [])
 
 
 def whole(row: dict[str, Any]) -> dict[str, Any]:
@@ -43,11 +34,12 @@ def whole(row: dict[str, Any]) -> dict[str, Any]:
     return {**usual, **row}
 
 
-@pytest.mark.parametrize("example", [golden(path) for path in sorted(FOLDER.glob("*.yaml"))])
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yaml")), ids=lambda path: path.stem)
 def test_the_rows_of_an_example(
-    example: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """R1, R5 to R12, R16 to R21, R25, R29."""
+    example = yaml.safe_load(path.read_text())
     monkeypatch.chdir(tmp_path)
     for name, text in example["files"].items():
         Path(name).write_text(text)

@@ -9,9 +9,11 @@ import pytest
 from support.builders import a_record, a_run, a_schedule, a_snapshot, a_status, an_admission, at
 from workflow_schedules.api.occurrence import Decision, Outcome, Totals
 from workflow_schedules.api.schedule import ConcurrencyPolicy, Counts, MisfirePolicy, State
-from workflow_schedules.core.acceptance import Refusal, accept
+from workflow_schedules.core.acceptance import accept
 from workflow_schedules.core.decide import decide
-from workflow_schedules.core.model import Append, Schedule, Snapshot
+from workflow_schedules.core.model import Schedule, Snapshot
+from workflow_schedules.core.plan import Append
+from workflow_schedules.core.refusals import Refusal
 from workflow_schedules.core.status import project
 
 TWICE = a_schedule(run_limit=2)
@@ -78,6 +80,8 @@ CASES = [
          totals=Totals(admitted=1))), "11:00", "SkippedMisfire/SkippedMisfire 10:00"),
     Case("I3 what was due when it was used up is on record", after(2, LATE_TWICE, created="12:00:05"), "12:00:06",
          "Superseded/RunLimitReached 12:00 x2"),
+    Case("I3 nor is what becomes due after the Baseline of one that is used up", a_snapshot(TWICE, head=a_record(3,
+         schedule=TWICE, consumed=at("10:59:59"), created_at=at("11:00:01"), totals=Totals(admitted=2))), "11:00:02", "nothing"),
     Case("I3 what becomes due later is none", after(2, LATE_TWICE, created="10:00:01"), "12:00:06", "nothing"),
     Case("R21 the end of the calendar shows while it is disabled", a_snapshot(a_schedule(end_time=at("11:30"), enabled=False),
          head=a_record(schedule=ENDING, state=State.DISABLED)), "10:30", "nothing then 11:00"),
@@ -87,6 +91,10 @@ CASES = [
          state=State.DISABLED)), "11:00", "nothing"),
     Case("P9 used up by what the status repeats: not worth a request", a_snapshot(a_schedule(run_limit=2, status=a_status(
          State.COMPLETE, counts=Counts(admitted=2))), is_log_read=False, head=None), "15:00", "nothing"),
+    Case("P9 the same of one that is disabled, too", a_snapshot(a_schedule(run_limit=2, enabled=False, status=a_status(
+         State.COMPLETE, counts=Counts(admitted=2))), is_log_read=False, head=None), "15:00", "nothing"),
+    Case("P9 a status that has counted nothing", a_snapshot(a_schedule(run_limit=1, enabled=False, status=a_status(
+         State.DISABLED)), is_log_read=False, head=None), "15:00", "nothing"),
     Case("P9 a one-shot that passed while disabled: the state changes", a_snapshot(a_schedule(enabled=False,
          run_once_time="2026-01-01T11:00:00Z", status=a_status(State.DISABLED)), is_log_read=False, head=None), "11:00",
          "ReadLog"),
@@ -109,6 +117,7 @@ def test_what_the_limit_leaves_is_counted_as_given_up() -> None:
 
 MISSED = a_record(2, Decision.SKIPPED_MISFIRE, schedule=ONCE, consumed=at("11:00"), totals=Totals(skipped=1))
 CONDITIONS = [
+    ("nothing is on record yet", a_snapshot(a_schedule(run_limit=1), head=None), "09:31", "False NotComplete"),
     ("runs are left", after(1), "10:30", "False NotComplete"),
     ("used up, though its last run goes on", after(2), "10:30", "True RunLimitReached"),
     ("used up goes before paused or disabled", after(2, a_schedule(run_limit=2, enabled=False)), "10:30",
@@ -149,13 +158,19 @@ def test_next_times_end_with_the_runs_that_are_left() -> None:
     assert status.next_schedule_times == (at("11:00"),)
 
 
-def test_the_message_says_what_reopens_it() -> None:
+MESSAGES = [
+    (after(2), "2 runs admitted since the creation, runLimit is 2: a higher one reopens it, from then on"),
+    (after(1, ONCE, consumed="11:00"), "runOnceTime was run; an edit that makes it due again reopens it"),
+]
+
+
+@pytest.mark.parametrize(("snapshot", "want"), MESSAGES)
+def test_the_message_says_what_reopens_it(snapshot: Snapshot, want: str) -> None:
     """R36."""
-    snapshot = after(2)
     assert snapshot.schedule is not None
-    status = project(snapshot, snapshot.schedule, recent=(), candidates=(), now=at("10:30"))
+    status = project(snapshot, snapshot.schedule, recent=(), candidates=(), now=at("11:30"))
     (message,) = [one.message for one in status.conditions if one.type == "Complete"]
-    assert message == "2 runs admitted since the creation, runLimit is 2: a higher one reopens it, from then on"
+    assert message == want
 
 
 @pytest.mark.parametrize("field", ["run_limit", "pause_after_failures"])

@@ -11,7 +11,7 @@ from itertools import islice
 
 import pytest
 from croniter import CroniterBadDateError, croniter, croniter_range
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from support.brute_calendar import Cron, crons
@@ -59,7 +59,6 @@ def parsed(cron: Cron) -> CronTrigger | None:
         raise
 
 
-@settings(deadline=None)
 @given(
     cron=crons(),
     after=st.datetimes(datetime(1980, 1, 1), datetime(2090, 1, 1)),  # noqa: DTZ001 - made aware below

@@ -19,11 +19,13 @@ from support.builders import (
     at,
     of_definition,
 )
+from support.steps import in_words
 from workflow_schedules.api.occurrence import Decision, Outcome
 from workflow_schedules.api.schedule import ConcurrencyPolicy, MisfirePolicy, State
 from workflow_schedules.core.acceptance import accept
 from workflow_schedules.core.decide import decide, state_of
-from workflow_schedules.core.model import Append, JobPhase, Requested, Schedule, Snapshot, Step
+from workflow_schedules.core.model import JobPhase, Requested, Schedule, Snapshot
+from workflow_schedules.core.plan import Append
 
 FORBID, ALLOW = ConcurrencyPolicy.FORBID, ConcurrencyPolicy.ALLOW
 LATEST = MisfirePolicy.LATEST
@@ -33,19 +35,6 @@ HELD_BY_PARENT = of_definition()
 def of_parent(definition_generation: int = 1, uid: str = DEFINITION_UID, **fields: object) -> dict[str, object]:
     """Return record fields that say which definition was seen."""
     return {"definition_uid": uid, "definition_generation": definition_generation, **fields}
-
-
-def summary(step: Step | None) -> str:
-    """Say a step in a few words: ``Baseline Edited @10:00`` or ``Admitted 10:00``."""
-    if not isinstance(step, Append):
-        return type(step).__name__ if step else "nothing"
-    spec = step.spec
-    if spec.decision is Decision.BASELINE:
-        waiting = f" waiting {', '.join(f'{instant:%H:%M}' for instant in spec.waiting)}" if spec.waiting else ""
-        return f"Baseline {spec.reason} {spec.state} @{spec.consumed_through_time:%H:%M:%S}{waiting}"
-    first = f"{spec.span.first_time:%H:%M}-" if spec.span else ""
-    count = f" ({spec.span.count})" if spec.span else ""
-    return f"{spec.decision} {first}{spec.scheduled_time:%H:%M}{count}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +85,8 @@ CHANGES = [
          "Baseline Edited Active @10:20:00"),
     Case("R10 an edit gives up what waits, on record", a_snapshot(EDITED, head=a_record(), held=(at("10:00"),)), "10:15",
          "Baseline Edited Active @10:15:00 waiting 10:00"),
+    Case("R10 also what became due in this very second", a_snapshot(EDITED, head=a_record(), held=(at("10:00"),)), "10:00:00.5",
+         "Baseline Edited Active @10:00:00 waiting 10:00"),
     Case("R10 what was consumed since does not wait", a_snapshot(EDITED, head=a_record(consumed=at("10:00")),
          held=(at("10:00"),)), "10:15", "Baseline Edited Active @10:15:00"),
     Case("R10 then as Superseded", a_snapshot(EDITED, head=WAITING), "10:20", "Superseded 10:00"),
@@ -104,10 +95,10 @@ CHANGES = [
     Case("P4 one step without contents needs no Baseline", a_snapshot(a_schedule(generation=2), head=a_record()), "09:59",
          "nothing", "10:00"),
     Case("P4 a jump of two may hide a pause", a_snapshot(TWICE_EDITED, head=a_record()), "10:15",
-         "Baseline Edited Active @10:15:00"),
+         "Baseline Edited Active @10:15:00 gives up 1"),
     Case("K-108 another hash at one generation is an upgrade", a_snapshot(head=a_record(spec_hash="older")), "09:59",
          "nothing", "10:00"),
-    Case("R11 disabled", a_snapshot(OFF, head=a_record()), "10:15", "Baseline Disabled Disabled @10:15:00"),
+    Case("R11 disabled", a_snapshot(OFF, head=a_record()), "10:15", "Baseline Disabled Disabled @10:15:00 gives up 1"),
     Case("R18 disabled gives up what waits", a_snapshot(OFF, head=a_record(), held=(at("10:00"),)), "10:15",
          "Baseline Disabled Disabled @10:15:00 waiting 10:00"),
     Case("R18 disabled stays disabled: no write", a_snapshot(OFF, head=a_record(state=State.DISABLED, schedule=OFF)), "10:15",
@@ -130,28 +121,30 @@ CHANGES = [
 
 PARENTS = [
     Case("R4 without its definition", a_snapshot(CHILD, head=a_record(schedule=CHILD, **of_parent())), "10:15",
-         "Baseline Held Held @10:15:00"),
+         "Baseline Held Held @10:15:00 gives up 1"),
     Case("R1 its definition is off", a_snapshot(CHILD, head=a_record(schedule=CHILD, **of_parent()),
-         definition=a_definition(is_enabled=False, generation=2)), "10:15", "Baseline Held Held @10:15:00"),
+         definition=a_definition(is_enabled=False, generation=2)), "10:15", "Baseline Held Held @10:15:00 gives up 1"),
     Case("R4 its definition can't be used", a_snapshot(CHILD, head=a_record(schedule=CHILD, **of_parent()),
-         definition=a_definition(template=None, generation=2)), "10:15", "Baseline Held Held @10:15:00"),
+         definition=a_definition(template=None, generation=2)), "10:15", "Baseline Held Held @10:15:00 gives up 1"),
     Case("R1 held: nothing fires", a_snapshot(CHILD, head=a_record(schedule=CHILD, state=State.HELD),
          definition=a_definition(is_enabled=False)), "12:15", "nothing"),
+    Case("R4 held, and then its definition goes: no write", a_snapshot(CHILD, head=a_record(schedule=CHILD, state=State.HELD,
+         **of_parent())), "12:15", "nothing"),
     Case("R3 released: from now", a_snapshot(CHILD, head=a_record(schedule=CHILD, state=State.HELD), definition=a_definition()),
          "12:15", "Baseline Released Active @12:15:00"),
     Case("R18 disabled goes before held", a_snapshot(a_schedule(enabled=False, generation=2, **HELD_BY_PARENT),
-         head=a_record(schedule=CHILD, **of_parent())), "10:15", "Baseline Disabled Disabled @10:15:00"),
+         head=a_record(schedule=CHILD, **of_parent())), "10:15", "Baseline Disabled Disabled @10:15:00 gives up 1"),
     Case("P4 one step of the definition alone is none of ours", a_snapshot(CHILD,
          head=a_record(schedule=CHILD, **of_parent()), definition=a_definition(generation=2)), "09:59", "nothing", "10:00"),
     Case("P4 a jump of the definition may hide a hold", a_snapshot(CHILD, head=a_record(schedule=CHILD, **of_parent()),
-         definition=a_definition(generation=3)), "10:15", "Baseline Released Active @10:15:00"),
+         definition=a_definition(generation=3)), "10:15", "Baseline Released Active @10:15:00 gives up 1"),
     Case("P4 another definition of the same name", a_snapshot(CHILD, head=a_record(schedule=CHILD, **of_parent()),
-         definition=a_definition(uid="other")), "10:15", "Baseline Released Active @10:15:00"),
+         definition=a_definition(uid="other")), "10:15", "Baseline Released Active @10:15:00 gives up 1"),
     Case("P5 the log knows a newer definition", a_snapshot(CHILD, head=a_record(schedule=CHILD, **of_parent(5)),
          definition=a_definition(generation=4)), "10:15", "LookAgain"),
     Case("P5 generations of another definition don't compare", a_snapshot(CHILD,
          head=a_record(schedule=CHILD, **of_parent(5, uid="other")), definition=a_definition(generation=4)), "10:15",
-         "Baseline Released Active @10:15:00"),
+         "Baseline Released Active @10:15:00 gives up 1"),
 ]  # fmt: skip
 
 DUE = [
@@ -256,7 +249,7 @@ LOGS = [
 def test_decide(case: Case) -> None:
     plan = decide(case.snapshot, now=at(case.now))
     wake = f"{plan.next_wake_at:%H:%M:%S}" if plan.next_wake_at else None
-    assert summary(plan.step) == case.want
+    assert in_words(plan.step) == case.want
     assert wake == (f"{at(case.wake):%H:%M:%S}" if case.wake else None)
 
 
@@ -267,8 +260,16 @@ def test_an_edit_between_a_baseline_and_its_superseded_still_meets_its_own_basel
     assert isinstance(step, Append)
     head = replace(WAITING, uid="record-3", spec=step.spec)
     assert (
-        summary(decide(a_snapshot(edited_again, head=head), now=at("11:00")).step) == "Baseline Edited Active @11:00:00"
+        in_words(decide(a_snapshot(edited_again, head=head), now=at("11:00")).step)
+        == "Baseline Edited Active @11:00:00"
     )
+
+
+def test_what_is_superseded_says_the_state_of_the_baseline_before_it() -> None:
+    """P4: it is off by now, and that must still meet a Baseline of its own."""
+    step = decide(a_snapshot(replace(OFF, generation=3), head=WAITING), now=at("10:20")).step
+    assert isinstance(step, Append)
+    assert (step.spec.decision, step.spec.state) == (Decision.SUPERSEDED, State.ACTIVE)
 
 
 def test_what_waits_is_in_the_plan() -> None:
@@ -293,6 +294,11 @@ MESSAGES = [
     ("admitted", a_snapshot(), "10:00:02", "due at 2026-01-01T10:00:00Z, admitted 2 s after it"),
     ("late", a_snapshot(), "11:30", "could not start in time: noticed 1800 s after the newest of 2"),
     ("blocked", a_snapshot(**ONE_OPEN), "11:00", "no free slot: hourly-b8ce660c-000000002 had not finished"),
+    ("blocked by many", a_snapshot(head=an_admission(5, open=(2, 3, 4, 5)), runs=tuple(a_run(number, job=a_job(
+        JobPhase.WAITING, number=number)) for number in (2, 3, 4, 5))), "11:00", "no free slot: hourly-b8ce660c-000000002, "
+        "hourly-b8ce660c-000000003, hourly-b8ce660c-000000004 had not finished"),
+    ("excluded", a_snapshot(a_schedule(exclude_dates=("2026-01-01",)), head=a_record(schedule=a_schedule(exclude_dates=(
+        "2026-01-01",)))), "10:00", "on a date of excludeDates"),
     ("coalesced", a_snapshot(a_schedule(misfire_policy=LATEST), head=a_record(schedule=a_schedule(misfire_policy=LATEST))),
      "12:00", "a newer instant stands for 2"),
 ]  # fmt: skip

@@ -23,7 +23,8 @@ from support.builders import (
 from workflow_schedules.api.occurrence import Decision, Totals
 from workflow_schedules.api.schedule import MisfirePolicy, Pause, State, WorkflowRef
 from workflow_schedules.core.decide import decide
-from workflow_schedules.core.model import Append, JobPhase, Schedule, Snapshot
+from workflow_schedules.core.model import JobPhase, Schedule, Snapshot
+from workflow_schedules.core.plan import Append
 
 TIMES = st.integers(0, 4 * 3600 * 1000).map(lambda ms: at("08:00") + timedelta(milliseconds=ms))
 SCHEDULES = st.builds(
@@ -96,7 +97,7 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
     )
 
 
-@settings(max_examples=3 * settings.default.max_examples, deadline=None)
+@settings(max_examples=3 * settings.default.max_examples)
 @given(snapshot=snapshots(), now=TIMES)
 def test_without_a_step_the_wake_up_lies_ahead(snapshot: Snapshot, now: datetime) -> None:
     """I8, K-053: a wake-up that is already past, and nothing to do, would spin."""
@@ -104,7 +105,7 @@ def test_without_a_step_the_wake_up_lies_ahead(snapshot: Snapshot, now: datetime
     assert plan.step is not None or plan.next_wake_at is None or plan.next_wake_at > now
 
 
-@settings(max_examples=2 * settings.default.max_examples, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(snapshot=snapshots(), now=TIMES)
 def test_no_record_moves_the_watermark_back_or_loses_a_run(snapshot: Snapshot, now: datetime) -> None:
     """I4, P3, P5: whatever is appended goes on from the head."""
@@ -130,7 +131,6 @@ def _stored(snapshot: Snapshot) -> list[datetime]:
     return [status.consumed_through_time, CREATED] if status else [CREATED]
 
 
-@settings(deadline=None)
 @given(snapshot=snapshots(), now=TIMES)
 def test_nothing_is_admitted_while_paused_or_used_up(snapshot: Snapshot, now: datetime) -> None:
     """I5, R19, R21: neither by the spec nor by what the head says."""
@@ -165,7 +165,6 @@ def settle(snapshot: Snapshot, now: datetime) -> list[Decision]:
     raise AssertionError(f"does not settle: {found}")
 
 
-@settings(deadline=None)
 @given(snapshot=snapshots(), now=TIMES)
 def test_appending_settles(snapshot: Snapshot, now: datetime) -> None:
     """I8: a handful of records at one moment, then rest."""

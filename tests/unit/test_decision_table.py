@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from support.simulated import log_of
-from unit.decision_table import NOT_YET, SITUATIONS
+from unit.decision_table import SITUATIONS
 
 if TYPE_CHECKING:
     from unit.decision_table import Row
@@ -16,9 +16,6 @@ ROWS = [
     pytest.param(
         row,
         id=f"{situation.title}: {row.policy}",
-        marks=[pytest.mark.xfail(reason=f"the core has no {', '.join(sorted(row.needs & NOT_YET))} yet", strict=True)]
-        if row.needs & NOT_YET
-        else [],
     )
     for situation in SITUATIONS
     for row in situation.rows
@@ -29,8 +26,3 @@ ROWS = [
 def test_what_is_recorded(row: Row) -> None:
     """R1, R3, R4, R7, R9, R10, R12 to R14, R16 to R19, R21, R25, R28."""
     assert log_of(row) == row.want
-
-
-def test_no_behaviour_is_waited_for_in_vain() -> None:
-    """A word of NOT_YET that no row needs would leave rows out for ever."""
-    assert frozenset().union(*(row.needs for situation in SITUATIONS for row in situation.rows)) >= NOT_YET

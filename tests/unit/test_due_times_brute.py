@@ -20,7 +20,7 @@ from workflow_schedules.core.due_times import (
 )
 from workflow_schedules.core.triggers import CronTrigger, InvalidTriggerError
 
-MANY = settings(max_examples=settings.default.max_examples, deadline=None)
+MANY = settings(max_examples=settings.default.max_examples)
 WINDOWS_PER_CRON = 20  # 2,000 pairs of expression and window by default
 
 # zone and the minute in UTC near which its clock changes
@@ -103,7 +103,6 @@ def check_part(trigger: CronTrigger, want: list[datetime], after: datetime, unti
         assert next_due_time(trigger, after=after) == part[0]
 
 
-@settings(deadline=None)
 @given(
     cron=crons(),
     zone=st.sampled_from(sorted({zone for zone, _ in CHANGES})),

@@ -21,7 +21,8 @@ from workflow_schedules.api.occurrence import Decision, Totals
 from workflow_schedules.api.schedule import MisfirePolicy, State
 from workflow_schedules.app.settings import SettingsError, read_settings
 from workflow_schedules.core.decide import decide
-from workflow_schedules.core.model import Append, Plan, Record, Run, Schedule, WriteOutcome
+from workflow_schedules.core.model import Record, Run, Schedule
+from workflow_schedules.core.plan import Append, Plan, WriteOutcome
 
 HOURLY = a_schedule()
 LATEST = a_schedule(misfire_policy=MisfirePolicy.LATEST)

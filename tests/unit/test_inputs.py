@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.builders import WRITER, an_admission, at
+from support.builders import UID, WRITER, a_schedule, an_admission, at
+from workflow_schedules.api.names import record_name
 from workflow_schedules.api.occurrence import Cause
 from workflow_schedules.api.schedule import InputBinding, OccurrenceField
 from workflow_schedules.core.identity import pin
-from workflow_schedules.core.inputs import Input, OccurrenceFacts, input_text, resolve_input, size_problem
+from workflow_schedules.core.inputs import Input, OccurrenceFacts, input_text, resolve_input, sample_facts, size_problem
 from workflow_schedules.core.job import job_manifest, left_out
 from workflow_schedules.core.zones import load_zone
 
@@ -66,6 +67,20 @@ def test_size_is_that_of_compact_utf8(text: str, size: int | None) -> None:
     problem = size_problem(text, field="spec.input")
     assert (problem is None) == (size is None)
     assert problem is None or problem == f"spec.input: {size} bytes of JSON; write at most 32768 (32 KiB)"
+
+
+def test_samples_are_of_a_first_run_and_of_a_later_one() -> None:
+    """R24: an input that only one of the two would have right is a schedule that stops one day, or never starts."""
+    first = OccurrenceFacts(
+        scheduled_time=at("10:00"),
+        name=record_name("hourly", UID, 1),
+        schedule_name="hourly",
+        revision=1,
+        cause=Cause.SCHEDULED,
+        last_successful_time=None,
+    )
+    later = replace(first, name=record_name("hourly", UID, 2), revision=2, last_successful_time=at("10:00"))
+    assert sample_facts(a_schedule(), scheduled_time=at("10:00")) == (first, later)
 
 
 WARNINGS = [

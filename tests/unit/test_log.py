@@ -34,7 +34,8 @@ from workflow_schedules.api.occurrence import (
 from workflow_schedules.api.schedule import ConcurrencyPolicy, State
 from workflow_schedules.core import log
 from workflow_schedules.core.misfire import Verdict
-from workflow_schedules.core.model import Run, Schedule, Snapshot
+from workflow_schedules.core.model import Definition, Requested, Run, Schedule, Snapshot
+from workflow_schedules.core.totals import totals_now
 
 
 def ended(number: int, outcome: Outcome, when: str | None = None) -> Run:
@@ -49,34 +50,6 @@ def a_verdict(decision: Decision, first: str = "11:00", last: str | None = None,
 GOING = ScheduleOccurrenceStatus(outcome=Outcome.CANCELLED, reason="Replaced", job_uid="job-2")
 ENDING = a_run(record=an_admission(status=GOING), job=a_job(is_deleting=True))
 BEFORE = Totals(admitted=5, completed=2, failed=2, consecutive_failures=1, last_successful_time=at("09:00"))
-TOTALS = [
-    ("R29 nothing ended", (a_run(2),), {}),
-    ("R29 one completed", (ended(2, Outcome.COMPLETED, "10:01"),),
-     {"completed": 3, "consecutive_failures": 0, "last_successful_time": at("10:01")}),
-    ("R29 one failed", (ended(2, Outcome.FAILED, "10:01"),),
-     {"failed": 3, "consecutive_failures": 2, "counted_failures": 1, "last_failure_time": at("10:01")}),
-    ("R29 out of time counts as failed", (ended(2, Outcome.EXHAUSTED, "10:01"),),
-     {"failed": 3, "consecutive_failures": 2, "counted_failures": 1, "last_failure_time": at("10:01")}),
-    ("R29 in the order of the runs", (ended(2, Outcome.COMPLETED, "10:09"), ended(3, Outcome.FAILED, "10:01")),
-     {"completed": 3, "failed": 3, "consecutive_failures": 1, "counted_failures": 1, "last_successful_time": at("10:09"),
-      "last_failure_time": at("10:01")}),
-    ("R29 what the head no longer calls open is in it already", (ended(1, Outcome.COMPLETED, "10:01"),), {}),
-    ("R29 an older success is not the last one", (ended(2, Outcome.COMPLETED, "08:00"),),
-     {"completed": 3, "consecutive_failures": 0}),
-    ("R29 interrupted is no end", (a_run(2, Outcome.INTERRUPTED),), {}),
-    ("R29 cancelled is no failure in a row, nor the end of a streak", (ended(2, Outcome.CANCELLED, "10:01"),), {"failed": 3}),
-    ("R14 one that still goes is not counted yet", (ENDING,), {}),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("runs", "want"), [row[1:] for row in TOTALS], ids=[row[0] for row in TOTALS])
-def test_totals_now(runs: tuple[Run, ...], want: dict[str, object]) -> None:
-    head = an_admission(3, open=(2, 3), totals=BEFORE)
-    assert log.totals_now(head, runs) == BEFORE.model_copy(update=want)
-
-
-def test_totals_of_an_empty_log() -> None:
-    assert log.totals_now(None, ()) == Totals()
 
 
 def test_an_end_is_counted_in_one_record_only() -> None:
@@ -88,7 +61,7 @@ def test_an_end_is_counted_in_one_record_only() -> None:
     )
     assert (spec.open, spec.totals.completed) == ((), 1)
     following = replace(a_record(3), spec=spec)
-    assert log.totals_now(following, (run,)) == spec.totals
+    assert totals_now(following, (run,)) == spec.totals
 
 
 VERDICTS = [
@@ -146,16 +119,62 @@ def test_baseline() -> None:
     assert spec.scheduled_time is None
 
 
+def test_a_baseline_of_the_same_second_consumes_nothing() -> None:
+    """R29: so its message doesn't say so."""
+    snapshot = a_snapshot(EDIT, head=a_record(consumed=at("10:15")))
+    spec = log.baseline(
+        snapshot, schedule=EDIT, state=State.ACTIVE, reason="Edited", consumed_through=at("10:15"), waiting=()
+    )
+    assert spec.message == "Edited at generation 2"
+
+
+def test_a_definition_that_the_schedule_does_not_name_is_not_on_record() -> None:
+    """P4: its generations are nothing to it."""
+    spec = admission(a_schedule(), definition=a_definition(generation=6))
+    assert (spec.definition_uid, spec.definition_generation) == (None, None)
+
+
+ASKED = [
+    ("R27 a run that was asked for is the first success", None, "10:30", "10:30"),
+    ("R27 it is later than the log's", "10:00", "10:30", "10:30"),
+    ("R27 the log's is later", "10:45", "10:30", "10:45"),
+    ("R27 nobody asked for one", "10:45", None, "10:45"),
+]
+
+
+@pytest.mark.parametrize(("known", "asked", "want"), [row[1:] for row in ASKED], ids=[row[0] for row in ASKED])
+def test_the_last_success_on_record(known: str | None, asked: str | None, want: str) -> None:
+    totals = Totals(completed=7, last_successful_time=at(known) if known else None)
+    snapshot = replace(
+        a_snapshot(head=a_record(totals=totals)),
+        requested=Requested(last_successful_time=at(asked) if asked else None),
+    )
+    spec = log.verdict_record(
+        snapshot, schedule=a_schedule(), verdict=a_verdict(Decision.COALESCED), message="", template=None
+    )
+    assert spec.totals is not None
+    assert (spec.totals.last_successful_time, spec.totals.completed) == (at(want), 7)
+
+
+def test_a_message_is_no_longer_than_a_record_takes() -> None:
+    spec = log.verdict_record(
+        a_snapshot(), schedule=a_schedule(), verdict=a_verdict(Decision.COALESCED), message="x" * 99999, template=None
+    )
+    assert ScheduleOccurrenceSpec.model_validate(spec.model_dump()) == spec
+
+
 def test_superseded() -> None:
     """R10, R19: what waited, and nothing newer than the Baseline before it saw."""
-    head = a_record(2, waiting=(at("10:00"), at("11:00")), consumed=at("11:20"), generation=5, spec_hash="then")
+    waiting = (at("10:00"), at("10:30"), at("11:00"))
+    head = a_record(2, waiting=waiting, consumed=at("11:20"), generation=5, spec_hash="then", totals=BEFORE)
     snapshot = a_snapshot(a_schedule(generation=6), head=head)
     spec = log.superseded(snapshot, schedule=a_schedule(generation=6), state=State.DISABLED)
     assert (spec.decision, spec.scheduled_time) == (Decision.SUPERSEDED, at("11:00"))
-    assert spec.span == Span(first_time=at("10:00"), last_time=at("11:00"), count=2)
+    assert spec.span == Span(first_time=at("10:00"), last_time=at("11:00"), count=3)
     assert (spec.waiting, spec.consumed_through_time, spec.state) == ((), at("11:20"), State.DISABLED)
     assert (spec.generation, spec.spec_hash) == (5, "then")
-    assert spec.totals.superseded == 2
+    assert spec.totals == BEFORE.model_copy(update={"superseded": 3})
+    assert (spec.reason, spec.message) == ("Superseded", "the schedule changed while this instant waited to start")
 
 
 HASH = a_schedule().spec_hash
@@ -168,6 +187,10 @@ REVISIONS = [
     ("K-108 an upgrade that hashes otherwise", a_snapshot(head=a_record(spec_hash="older", revision=4)), a_schedule(), 4),
     ("R10 an edit while off is known from the status alone", a_snapshot(head=a_record(revision=4)), a_schedule(
         generation=3, status=a_status(generation=2, revision=5, spec_hash="between")), 6),
+    ("R10 mended while off: an edit, as breaking it was", a_snapshot(head=a_record(revision=4)), a_schedule(
+        generation=3, status=a_status(generation=2, revision=5)), 6),
+    ("R10 broken stays broken, on record and in the status", a_snapshot(head=a_record(revision=5, generation=2, spec_hash="")),
+        a_schedule(problem="no", generation=2, status=a_status(generation=2, revision=5)), 5),
     ("R10 a status older than the log says nothing", a_snapshot(head=a_record(revision=4, generation=3)), a_schedule(
         generation=3, status=a_status(generation=2, revision=3, spec_hash="older")), 4),
 ]  # fmt: skip
@@ -192,8 +215,8 @@ def test_unread_runs() -> None:
     assert not log.unread_runs(a_snapshot(head=None))
 
 
-def admission(schedule: Schedule, *runs: Run) -> ScheduleOccurrenceSpec:
-    snapshot = a_snapshot(schedule, head=a_record(7), runs=runs)
+def admission(schedule: Schedule, *runs: Run, definition: Definition | None = None) -> ScheduleOccurrenceSpec:
+    snapshot = a_snapshot(schedule, head=a_record(7), runs=runs, definition=definition)
     verdict = a_verdict(Decision.ADMITTED)
     message = log.verdict_message(snapshot, verdict, now=at("11:00:01"))
     return log.verdict_record(snapshot, schedule=schedule, verdict=verdict, message=message, template=TEMPLATE)

@@ -9,12 +9,12 @@ from datetime import datetime, timedelta
 from typing import TypeAlias
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.builders import a_spec, at
 from workflow_schedules.api.occurrence import Decision
-from workflow_schedules.api.schedule import MisfirePolicy
+from workflow_schedules.api.schedule import ConcurrencyPolicy, MisfirePolicy
 from workflow_schedules.core.acceptance import trigger_of
 from workflow_schedules.core.due_times import due_times, is_excluded, parse_cron
 from workflow_schedules.core.jitter import Jitter
@@ -252,7 +252,6 @@ def brute(
     return verdicts, waiting
 
 
-@settings(deadline=None)
 @given(
     keep=st.integers(1, 12),
     deadline=st.sampled_from([None, 5, 3600, 40_000, 200_000]),
@@ -301,6 +300,7 @@ def _merged(got: list[Row]) -> list[Row]:
         (("10:04", "10:05"), ("10:01", "10:03", 3)),
         (("10:02", "10:05"), ("10:01", "10:04", 3)),
         (("09:59", "10:02:30"), ("10:01", "10:05", 5)),
+        (("10:00",), ("10:01", "10:05", 5)),
         (("10:01", "10:02", "10:03", "10:04", "10:05"), None),
     ],
 )
@@ -312,6 +312,35 @@ def test_what_is_given_up_beside_what_waited_in_sight(
         parse_cron(MINUTELY, "UTC"), after=at("10:00"), until=at("10:05:59"), besides=tuple(map(at, besides))
     )
     assert got == (verdict(Decision.SUPERSEDED, *want) if want else None)
+
+
+BEHIND_A_DATE = [
+    ("R13 skip: the newer ones behind it take their slots first", rule(SKIP, 10 * 86400), 3, skipped("2026-01-01T08:00")),
+    ("R16 latest: one newer behind it is enough", rule(LATEST), 0,
+     coalesced("2026-01-01T08:00", "2026-01-01T16:00", 2, candidate="2026-01-03T08:00")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("misfire", "free_slots", "want"), [row[1:] for row in BEHIND_A_DATE], ids=[row[0] for row in BEHIND_A_DATE]
+)
+def test_what_is_due_before_and_behind_an_excluded_date(misfire: Misfire, free_slots: int, want: Judgement) -> None:
+    """`excludeDates`: two instants before it, three on it, two behind it."""
+    trigger = trigger_of(a_spec(schedule="0 */8 * * *", exclude_dates=("2026-01-02",)))
+    after, now = at("2026-01-01T00:00"), at("2026-01-03T08:00:10")
+    assert judge_due(trigger, misfire, after=after, now=now, free_slots=free_slots) == want
+
+
+def test_the_last_of_what_is_given_up_may_have_waited_in_sight() -> None:
+    """I3."""
+    got = undecided(parse_cron(MINUTELY, "UTC"), after=at("10:00"), until=at("10:05"), besides=(at("10:05"),))
+    assert got == verdict(Decision.SUPERSEDED, "10:01", "10:04", 4)
+
+
+def test_under_replace_one_is_kept() -> None:
+    """R14, R16: each would end the one before it at once."""
+    spec = a_spec(misfire_policy=ALL, max_catch_up_runs=5, concurrency_policy=ConcurrencyPolicy.REPLACE)
+    assert Misfire.of(spec).keep == 1
 
 
 def test_a_jittered_instant_beside_a_full_house_stays_within_what_can_be_named() -> None:

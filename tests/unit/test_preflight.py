@@ -17,10 +17,19 @@ from support.builders import (
     of_definition,
 )
 from workflow_schedules.api.names import record_name
-from workflow_schedules.api.occurrence import Decision, Totals
+from workflow_schedules.api.occurrence import (
+    Cause,
+    Decision,
+    ScheduleOccurrenceSpec,
+    ScheduleOccurrenceStatus,
+    ScheduleRef,
+    Totals,
+)
 from workflow_schedules.api.schedule import InputBinding, OccurrenceField, State
 from workflow_schedules.core.decide import decide
-from workflow_schedules.core.model import Append, Snapshot
+from workflow_schedules.core.model import ObjectRef, Record, Snapshot
+from workflow_schedules.core.plan import Append
+from workflow_schedules.core.preflight import Passed, Rejection, judge_input, sample_record
 
 LAST = Totals(completed=1, last_successful_time=at("09:00:07"))
 EVERY = tuple(InputBinding(name=field.value, occurrence_field=field) for field in OccurrenceField)
@@ -109,3 +118,42 @@ def test_a_schema_that_refuses_blocks_before_anything_is_due() -> None:
     snapshot = of({"required": ["region"]})
     step = decided(snapshot)
     assert (step.spec.decision, step.spec.state) == (Decision.BASELINE, State.BLOCKED)
+
+
+def test_the_record_of_a_job_that_is_never_made() -> None:
+    """R24: what the API server is asked about is what a later run of this schedule will have."""
+    schedule = a_schedule(input={"a": 1}, input_from=EVERY[:3])
+    record = sample_record(schedule, scheduled_time=at("10:00"))
+    assert record == Record(
+        ref=ObjectRef(namespace="team", name=record_name("hourly", UID, 0)),
+        uid=UID,
+        resource_version="",
+        created_at=at("10:00"),
+        spec=ScheduleOccurrenceSpec(
+            schedule_ref=ScheduleRef(name="hourly", uid=UID),
+            sequence=0,
+            cause=Cause.SCHEDULED,
+            decision=Decision.ADMITTED,
+            scheduled_time=at("10:00"),
+            input_json=f'{{"a":1,"scheduledTime":"2026-01-01T10:00:00Z","name":"{record_name("hourly", UID, 2)}",'
+            '"scheduleName":"hourly"}',
+        ),
+        status=ScheduleOccurrenceStatus(),
+    )
+
+
+def test_the_record_of_one_without_input() -> None:
+    """R24: nor where the spec can't be read; then there is no template to ask about either."""
+    for schedule in (a_schedule(), a_schedule(problem="spec.enabled: no")):
+        assert sample_record(schedule, scheduled_time=at("10:00")).spec.input_json is None
+
+
+@pytest.mark.parametrize(("levels", "want"), [(200, Passed), (201, Rejection)])
+def test_how_deep_an_input_may_be(levels: int, want: type) -> None:
+    """R36, I9: what is nested deeper than that, nothing here can work with."""
+    deep: dict[str, object] = {}
+    for _ in range(levels - 1):
+        deep = {"a": deep}
+    judged = judge_input(deep, None)
+    assert isinstance(judged, want)
+    assert isinstance(judged, Passed) or judged.reason == "InputTooDeep"

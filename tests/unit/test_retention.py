@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.builders import at
-from workflow_schedules.api.occurrence import Outcome
+from support.builders import an_admission, at
+from workflow_schedules.api.occurrence import Outcome, ScheduleOccurrenceStatus, Transition
 from workflow_schedules.core.model import ObjectRef
 from workflow_schedules.core.retention import (
     FinishedJob,
@@ -22,6 +22,7 @@ from workflow_schedules.core.retention import (
     prune_jobs,
     prune_records,
     prune_refused,
+    recorded_at,
 )
 
 K = timedelta(seconds=180)
@@ -97,6 +98,30 @@ JOB_CASES = [
         JobLimits(successful=3, failed=0),
         next_at=NOON + timedelta(seconds=120),
         since_acquired=timedelta(seconds=60),
+    ),
+    JobCase(
+        "the oldest go first, however they are listed",
+        OLDEST_FIRST[::-1],
+        JobLimits(successful=2, failed=0),
+        ["j1", "j2"],
+    ),
+    JobCase(
+        "not within K after its end, where its result is not known to be on record (P1)",
+        [job(1, 1, recorded_seconds_ago=None)],
+        JobLimits(successful=0),
+        next_at=NOON + timedelta(seconds=120),
+    ),
+    JobCase(
+        "not within K after its creation, where another clock says when it ended (P1)",
+        [replace(job(1, 10), created_at=NOON - timedelta(seconds=60))],
+        JobLimits(successful=0),
+        next_at=NOON + timedelta(seconds=120),
+    ),
+    JobCase(
+        "the first of those that wait wakes",
+        [job(1, 30, recorded_seconds_ago=100), job(2, 20, recorded_seconds_ago=60)],
+        JobLimits(successful=0),
+        next_at=NOON + timedelta(seconds=80),
     ),
     JobCase("its template's time to live is over (R22)", [job(1, 10, ttl_seconds=600)], JobLimits(), ["j1"]),
     JobCase(
@@ -234,9 +259,21 @@ def test_records(case: RecordCase) -> None:
 
 
 def test_records_say_when_the_next_may_go() -> None:
-    records = [record(1, FAILED, finished_seconds_ago=100), record(2, FAILED), record(3)]
-    prunable = prunable_records(records, log_head=9, open_numbers=(), with_jobs=())
+    ended = [record(number, FAILED, finished_seconds_ago=ago) for number, ago in ((1, 60), (2, 100), (3, 80))]
+    prunable = prunable_records([*ended, record(4, FAILED), record(5)], log_head=9, open_numbers=(), with_jobs=())
     assert prune_records(prunable, surplus=9, times=times()).next_at == NOON + timedelta(seconds=80)
+
+
+def test_of_the_same_second_requests_go_first_and_the_log_by_number() -> None:
+    """R30: the API server's clock tells seconds, and the names of a log need not sort."""
+    second = {"created_at": NOON - timedelta(hours=1), "finished_at": NOON - timedelta(hours=1)}
+    named = [(10, "a"), (2, "b"), (1, "c"), (None, "e"), (None, "d")]
+    records = [
+        replace(record(1), number=number, ref=ObjectRef(namespace="team", name=name), uid=name, **second)
+        for number, name in named
+    ]
+    prunable = prunable_records(records, log_head=50, open_numbers=(), with_jobs=())
+    assert [each.ref.name for each in prunable] == ["d", "e", "c", "b"]
 
 
 MARK = NOON - timedelta(days=30)
@@ -253,6 +290,33 @@ DELETED_CASES = [
 def test_histories_of_deleted_schedules(name: str, records: list[KeptRecord], want: list[str]) -> None:
     plan = prune_deleted(records, retained=timedelta(days=30), times=times())
     assert [each.ref.name for each in plan.now] == want, name
+
+
+def test_a_history_waits_for_the_last_that_says_that_its_schedule_is_gone() -> None:
+    """R20."""
+    records = [record(1, gone_since=MARK), record(2, gone_since=MARK + timedelta(days=2)), record(3, gone_since=MARK)]
+    plan = prune_deleted(records, retained=timedelta(days=30), times=times())
+    assert (plan.now, plan.next_at) == ((), NOON + timedelta(days=2))
+
+
+RUNNING, ENDED = (
+    Transition(outcome=Outcome.RUNNING, time=at("10:00:11")),
+    Transition(outcome=COMPLETED, time=at("10:01:05")),
+)
+RECORDED = [
+    ("nothing is on record", {}, None),
+    ("what is on record is no end", {"outcome": Outcome.RUNNING, "transitions": (RUNNING,)}, None),
+    ("when its end was written",
+     {"outcome": COMPLETED, "transitions": (RUNNING, ENDED), "completion_time": at("10:01")}, at("10:01:05")),
+    ("not before its end", {"outcome": COMPLETED, "transitions": (RUNNING,), "completion_time": at("10:01")}, at("10:01")),
+    ("an end without a time: its creation", {"outcome": FAILED}, at("10:00")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("fields", "want"), [row[1:] for row in RECORDED], ids=[row[0] for row in RECORDED])
+def test_when_an_outcome_was_recorded(fields: dict[str, object], want: datetime | None) -> None:
+    """R26, P1: K counts from then on."""
+    assert recorded_at(an_admission(status=ScheduleOccurrenceStatus(**fields))) == want
 
 
 REFUSED = [record(1, FAILED, is_request=True), record(3, FAILED, is_request=True), record(2, FAILED, is_request=True)]

@@ -21,7 +21,8 @@ from support.builders import (
 )
 from workflow_schedules.api.occurrence import Outcome, ScheduleOccurrenceStatus
 from workflow_schedules.api.schedule import ConcurrencyPolicy, MisfirePolicy, Pause
-from workflow_schedules.core.model import JobPhase, Plan, Run, Schedule, Snapshot, WriteOutcome
+from workflow_schedules.core.model import JobPhase, Run, Schedule, Snapshot
+from workflow_schedules.core.plan import Plan, WriteOutcome
 from workflow_schedules.core.runs import SETTLE, decide_runs, start_deadline
 
 MOMENT = timedelta(microseconds=1)

@@ -18,7 +18,8 @@ from workflow_schedules.core import decide as rules
 from workflow_schedules.core import simulation
 from workflow_schedules.core.ledger import Ledger
 from workflow_schedules.core.misfire import Verdict
-from workflow_schedules.core.model import Plan, Snapshot
+from workflow_schedules.core.model import Snapshot
+from workflow_schedules.core.plan import Plan
 from workflow_schedules.core.repetition import is_plain
 from workflow_schedules.core.simulation import Change, Ending, Outage, Scene, simulate
 
@@ -71,7 +72,7 @@ def scenes(draw: st.DrawFn) -> tuple[Scene, list[Ending]]:
 
 
 @given(scenes())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_what_was_decided_before_is_what_would_be_decided_again(made: tuple[Scene, list[Ending]]) -> None:
     """R6, R8: the same rows, whether every situation is decided or only each new one."""
     scene, endings = made

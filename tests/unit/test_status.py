@@ -22,9 +22,18 @@ from support.builders import (
 )
 from workflow_schedules.api.common import ConditionStatus
 from workflow_schedules.api.occurrence import Outcome, ScheduleOccurrenceStatus, Totals
-from workflow_schedules.api.schedule import Counts, OccurrenceOutcome, RecentOccurrence, State, WorkflowScheduleStatus
+from workflow_schedules.api.schedule import (
+    Counts,
+    OccurrenceOutcome,
+    Pause,
+    RecentOccurrence,
+    State,
+    WorkflowScheduleStatus,
+)
+from workflow_schedules.core.decide import decide
 from workflow_schedules.core.identity import pin
-from workflow_schedules.core.model import Snapshot
+from workflow_schedules.core.model import RecordRefusal, RefusedBy, Requested, Schedule, Snapshot
+from workflow_schedules.core.plan import Append
 from workflow_schedules.core.status import project
 
 NOW = at("10:15")
@@ -96,6 +105,10 @@ def held(**fields: object) -> dict[str, object]:
     return {"head": a_record(schedule=CHILD), **fields}
 
 
+def refused(by: RefusedBy, schedule: Schedule = a_schedule(), **fields: object) -> Snapshot:  # noqa: B008 - frozen
+    return a_snapshot(schedule, record_refusal=RecordRefusal(by=by, words="the server says no"), **fields)
+
+
 CASES = [
     Case("R18 disabled", a_snapshot(a_schedule(enabled=False)), State.DISABLED, {"Ready": "True Disabled"}),
     Case("R4 without its definition", a_snapshot(CHILD), State.HELD,
@@ -127,6 +140,19 @@ CASES = [
         skipped=1))), State.COMPLETE, {"Ready": "True Complete", "Complete": "True OneShotMissed"}),
     Case("R35 its Job can't be made", a_snapshot(runs=(a_run(last_error="quota exceeded"),)), State.ACTIVE,
          {"RunsHealthy": "False JobNotCreated"}),
+    Case("K-102 the next record can't be made: the namespace ends", refused(RefusedBy.NAMESPACE_END), State.ACTIVE,
+         {"RunsHealthy": "False RecordNotCreated"}),
+    Case("K-035 the next record can't be made: a quota", refused(RefusedBy.QUOTA), State.ACTIVE,
+         {"RunsHealthy": "False RecordNotCreated"}),
+    Case("K-106 the next record can't be made: a webhook", refused(RefusedBy.OTHER), State.ACTIVE,
+         {"RunsHealthy": "False RecordNotCreated"}),
+    Case("that comes before what is wrong with a run", refused(RefusedBy.QUOTA, runs=(a_run(last_error="no"),)), State.ACTIVE,
+         {"RunsHealthy": "False RecordNotCreated"}),
+    Case("R31 a blocked schedule, of which nothing more can be recorded", refused(RefusedBy.QUOTA, contradiction="record 7"),
+         State.BLOCKED, {"Ready": "False Blocked", "Stalled": "True Blocked", "RunsHealthy": "False RecordNotCreated"}),
+    Case("R24 nor may it", a_snapshot(template_refusal="no"), State.ACTIVE, {"RunsHealthy": "False TemplateRejected"}),
+    Case("R19 paused", a_snapshot(a_schedule(pause=Pause())), State.PAUSED,
+         {"Ready": "True Paused", "Paused": "True PausedByOwner"}),
     Case("R35 its Job was made after all", a_snapshot(runs=(a_run(last_error="quota exceeded", job=a_job()),)), State.ACTIVE, {}),
 ]  # fmt: skip
 
@@ -155,6 +181,45 @@ def test_messages_name_what_to_do() -> None:
     assert found["K-056 it does not parse"]["Accepted"] == "spec.enabled: no"
     assert found["R31 blocked by its log"]["Stalled"] == "record 7 is gone"
     assert found["R35 its Job can't be made"]["RunsHealthy"].endswith("-000000002: quota exceeded")
+    for why, part in (
+        ("the namespace ends", "being deleted"),
+        ("a quota", "before that quota is raised"),
+        ("a webhook", "webhook or policy"),
+    ):
+        message = found[next(name for name in found if name.endswith(f"can't be made: {why}"))]["RunsHealthy"]
+        assert message.startswith("record 2 of this schedule can't be created: the server says no; nothing ")
+        assert part in message
+
+
+EARLIER, EARLIER_CHILD = projected(a_snapshot()), projected(a_snapshot(CHILD, definition=a_definition()))
+REFUSED_CHANGES = [
+    ("an edit", refused(RefusedBy.QUOTA, a_schedule(schedule="5 * * * *", generation=2, status=EARLIER), head=a_record())),
+    ("a switch", refused(RefusedBy.QUOTA, a_schedule(enabled=False, generation=2, status=EARLIER), head=a_record())),
+    ("a definition that is switched off", refused(
+        RefusedBy.QUOTA, a_schedule(status=EARLIER_CHILD, **of_definition()), head=a_record(schedule=CHILD),
+        definition=a_definition(is_enabled=False, generation=2))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "snapshot"), REFUSED_CHANGES)
+def test_a_change_whose_baseline_is_refused_does_not_show(name: str, snapshot: Snapshot) -> None:
+    """R11: not before it is on record, since a later leader would take it for that; only that it is not."""
+    assert snapshot.schedule is not None
+    stored, status = snapshot.schedule.status, projected(snapshot)
+    assert stored is not None
+    assert conditions(status) == conditions(stored) | {"RunsHealthy": "False RecordNotCreated"}, name
+    assert status.model_copy(update={"conditions": stored.conditions}) == stored
+
+
+def test_a_first_baseline_that_is_refused_leaves_the_schedule_unseen() -> None:
+    """R9, P4: the status that says so is no status yet: the log still begins at the schedule's creation."""
+    status = projected(refused(RefusedBy.QUOTA, head=None))
+    assert conditions(status) == {"RunsHealthy": "False RecordNotCreated"}
+    said = {"conditions": (), "fencing_epoch": None, "writer": None, "lease": None}
+    assert status.model_copy(update=said) == WorkflowScheduleStatus()
+    step = decide(a_snapshot(a_schedule(status=status), head=None), now=NOW).step
+    assert isinstance(step, Append)
+    assert (step.spec.reason, step.spec.consumed_through_time) == ("Created", CREATED)
 
 
 def test_candidates_show_while_it_admits() -> None:
@@ -178,6 +243,9 @@ def test_what_the_log_said_last_stays_where_it_can_not_be_read() -> None:
     status = projected(a_snapshot(a_schedule(status=stored), head=None, contradiction="record 7 is gone"))
     assert (status.state, status.log_head, status.consecutive_failures) == (State.BLOCKED, 7, 2)
     assert (status.counts, status.last_schedule_time) == (Counts(admitted=5), at("09:00"))
+    assert projected(a_snapshot(head=None)).counts == Counts(), "of a log without a record there is nothing to keep"
+    behind = a_snapshot(a_schedule(status=stored), head=a_record(totals=Totals(admitted=6)))
+    assert (projected(behind).counts, projected(behind).log_head) == (Counts(admitted=6), 7)
 
 
 def test_it_repeats_which_definition_the_newest_record_saw() -> None:
@@ -185,6 +253,8 @@ def test_it_repeats_which_definition_the_newest_record_saw() -> None:
     head = a_record(schedule=CHILD, definition_uid="d", definition_generation=4)
     status = projected(a_snapshot(CHILD, definition=a_definition(generation=5), head=head))
     assert (status.definition_uid, status.definition_generation) == ("d", 4)
+    unread = a_snapshot(a_schedule(**of_definition(), status=status), definition=a_definition(generation=5), head=None)
+    assert (projected(unread).definition_uid, projected(unread).definition_generation) == ("d", 4)
 
 
 def test_a_revision_keeps_its_time() -> None:
@@ -217,6 +287,7 @@ def test_lists_are_bounded() -> None:
     ("schedule", "want"),
     [
         (a_schedule(schedule="0  0\t* * *"), "0 0 * * *"),
+        (a_schedule(schedule=None, schedules=("0 0 * * *", "0  1 * * *")), "0 0 * * *; 0 1 * * *"),
         (ONCE, "once 2026-01-01T10:00:00Z"),
         (a_schedule(problem="no"), None),
         (a_schedule(schedule=None), None),
@@ -224,6 +295,95 @@ def test_lists_are_bounded() -> None:
 )
 def test_schedule_text(schedule: object, want: str | None) -> None:
     assert projected(a_snapshot(schedule, head=None)).schedule_text == want
+
+
+MANUAL = RecentOccurrence(name="now", time=at("10:05"), decision="Manual", outcome="Failed")
+SKIPPED = RecentOccurrence(name="s", time=at("10:10"), decision="SkippedOverlap")
+
+
+def test_the_last_occurrence_is_the_newest_of_the_log_and_of_requests() -> None:
+    """R27, R29: with its outcome, or else what was decided."""
+    asked = replace(a_snapshot(), requested=Requested(recent=(MANUAL,)))
+    status = projected(asked, (LINE,))
+    assert (status.last_occurrence, status.recent) == (OccurrenceOutcome(name="now", outcome="Failed"), (MANUAL, LINE))
+    assert projected(asked, (SKIPPED,)).last_occurrence == OccurrenceOutcome(name="s", outcome="SkippedOverlap")
+    assert projected(a_snapshot()).last_occurrence is None
+
+
+FAILURES = [
+    ("none", None, None, None, None),
+    ("of the log", "10:09", "10:02", "10:03", "10:09"),
+    ("of a request", "10:01", "10:09", "10:03", "10:09"),
+    ("of a request that was deleted since", "10:01", "10:02", "10:09", "10:09"),
+    ("of the log alone", "10:01", None, None, "10:01"),
+]
+
+
+@pytest.mark.parametrize(
+    ("logged", "asked", "stored", "want"), [row[1:] for row in FAILURES], ids=[row[0] for row in FAILURES]
+)
+def test_the_last_failure(logged: str | None, asked: str | None, stored: str | None, want: str | None) -> None:
+    """R27: whoever asked for it."""
+    first, second, third, wanted = (at(text) if text else None for text in (logged, asked, stored, want))
+    for status in (a_status(last_failure_time=third), *([] if third else [None])):
+        snapshot = a_snapshot(a_schedule(status=status), head=a_record(totals=Totals(last_failure_time=first)))
+        assert projected(replace(snapshot, requested=Requested(last_failure_time=second))).last_failure_time == wanted
+
+
+UPCOMING = [
+    ("five", a_snapshot(), ["11:00", "12:00", "13:00", "14:00", "15:00"]),
+    ("R21 as many as are left", a_snapshot(a_schedule(run_limit=2)), ["11:00", "12:00"]),
+    ("R21 not more than five", a_snapshot(a_schedule(run_limit=9)), ["11:00", "12:00", "13:00", "14:00", "15:00"]),
+    ("R21 until its end", a_snapshot(a_schedule(end_time=at("12:30"))), ["11:00", "12:00"]),
+    (
+        "R9 none that is consumed",
+        a_snapshot(a_schedule(end_time=at("13:30")), head=a_record(consumed=at("12:00"))),
+        ["13:00"],
+    ),
+    ("R18 none while disabled", a_snapshot(a_schedule(enabled=False)), []),
+]
+
+
+@pytest.mark.parametrize(("snapshot", "want"), [row[1:] for row in UPCOMING], ids=[row[0] for row in UPCOMING])
+def test_what_comes_next(snapshot: Snapshot, want: list[str]) -> None:
+    """R6, section 2 (`nextScheduleTimes`)."""
+    status = projected(snapshot)
+    assert status.next_schedule_times == tuple(map(at, want))
+    assert status.next_schedule_time == (at(want[0]) if want else None)
+
+
+REFUSED_TEMPLATE = a_snapshot(template_refusal="image: Required value")
+MESSAGES = [
+    ("Accepted", a_snapshot(a_schedule(input={"é": 1, "ä": 2})), '"é", "ä": no name'),
+    ("Ready", a_snapshot(CHILD), "WorkflowDefinition report does not exist in this namespace; apply it"),
+    ("Ready", a_snapshot(a_schedule(schedule="no")), "spec.schedule: 'no'"),
+    ("Ready", a_snapshot(contradiction="record 7 is gone"), "record 7 is gone"),
+    ("Ready", a_snapshot(), ""),
+    ("Stalled", a_snapshot(a_schedule(schedule="no")), "spec.schedule: 'no'"),
+    ("RunsHealthy", REFUSED_TEMPLATE, "image: Required value"),
+    ("RunsHealthy", a_snapshot(runs=(a_run(job=a_job()), a_run(3, last_error="quota"))), "hourly-b8ce660c-000000003: quota"),
+    ("Paused", a_snapshot(a_schedule(pause=Pause(reason="holidays"))), "holidays"),
+    ("ParentEnabled", a_snapshot(), "the template is inline"),
+    ("ParentEnabled", a_snapshot(CHILD, definition=a_definition(is_enabled=False)),
+     "WorkflowDefinition report has enabled: false; enable it"),
+    ("ParentEnabled", a_snapshot(CHILD, definition=a_definition(template=None)),
+     "WorkflowDefinition report can't be used: spec.jobTemplate: missing"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "snapshot", "want"), MESSAGES)
+def test_why_a_condition_is_what_it_is(kind: str, snapshot: Snapshot, want: str) -> None:
+    """R36."""
+    found = {one.type: one.message for one in projected(snapshot).conditions}
+    assert want in found[kind]
+    assert bool(found[kind]) is bool(want)
+
+
+def test_conditions_say_of_which_generation_they_are() -> None:
+    schedule = a_schedule(generation=7)
+    status = projected(a_snapshot(schedule, head=a_record(schedule=schedule)))
+    assert {one.observed_generation for one in status.conditions} == {7}
+    assert status.observed_generation == 7
 
 
 def test_a_condition_keeps_its_time_while_its_status_stays() -> None:

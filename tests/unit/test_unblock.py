@@ -18,32 +18,19 @@ from support.builders import (
     a_status,
     an_admission,
     at,
+    listed,
     of_definition,
 )
 from workflow_schedules.api.occurrence import Decision, Outcome, ScheduleOccurrenceStatus, Totals
-from workflow_schedules.api.schedule import Counts, Pause, State
+from workflow_schedules.api.schedule import Counts, Pause, State, WorkflowScheduleStatus
 from workflow_schedules.core.decide import decide
-from workflow_schedules.core.model import Job, JobPhase, ObjectRef, Record, Schedule, Snapshot, Unblock
+from workflow_schedules.core.listed import Listed
+from workflow_schedules.core.model import Job, JobPhase, ObjectRef, Record, Schedule, Snapshot
+from workflow_schedules.core.plan import Unblock
 from workflow_schedules.core.runs import SETTLE
-from workflow_schedules.core.unblock import Listed, SetAside, blocked_message, first_problem, in_force, set_aside
+from workflow_schedules.core.unblock import SetAside, blocked_message, set_aside
 
 NOW = "10:20:30"
-
-
-def listed(record: Record, *, is_readable: bool = True, previous: str | None = "the one before") -> Listed:
-    """Build what a LIST tells of a record."""
-    outcome = record.status.outcome
-    return Listed(
-        ref=record.ref,
-        number=record.number,
-        uid=record.uid,
-        resource_version=record.resource_version,
-        created_at=record.created_at,
-        previous_uid=f"record-{record.number - 1}" if previous == "the one before" else previous,
-        is_open=record.spec.decision is Decision.ADMITTED and not (outcome and outcome.is_final),
-        record=record if is_readable else None,
-        problem="" if is_readable else f"record {record.ref.name} can't be read",
-    )
 
 
 def name(number: int) -> str:
@@ -77,6 +64,8 @@ def resolve(
 
 BASE = listed(a_record(1))
 OPEN = listed(an_admission(2))
+STARTED = ScheduleOccurrenceStatus(outcome=Outcome.RUNNING, start_time=at("10:00:01"), job_uid="job-2")
+RUNS = listed(an_admission(2, status=STARTED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +91,18 @@ CASES = [
     Case("nor what follows that",
          [BASE, OPEN, listed(an_admission(3, open=(3,)), previous="x"), listed(an_admission(4, open=(3, 4)))],
          3, 5, "record-4", (2,), (3, 4)),
+    Case("it can be read and follows, but says what can't be", [BASE, OPEN, listed(an_admission(3, open=(2, 3)))],
+         3, 4, "record-3", (2,), (3,)),
+    Case("a run that the head calls open, and that is set aside", [BASE, OPEN, listed(an_admission(3, open=(2, 3)))],
+         2, 4, "record-3", (3,), (2,)),
     Case("gone: the number is not used again", [BASE], 2, 3, "record-1"),
     Case("forged beyond a hole", [BASE, listed(an_admission(7), previous="x")], 7, 8, "record-7", closed=(7,)),
     Case("nothing is left", [], 5, 6, None),
+    Case("nothing is left to trust", [listed(an_admission(2))], 2, 3, "record-2", closed=(2,)),
+    Case("all runs that the head calls open go on",
+         [BASE, OPEN, listed(an_admission(3, open=(2, 3))), listed(a_record(4), is_readable=False)], 4, 5, "record-4", (2, 3)),
+    Case("one that runs and is set aside is open no more", [BASE, RUNS, listed(an_admission(3, open=(2, 3)))],
+         2, 4, "record-3", (3,), (2,)),
     Case("what was set aside before counts for nothing", [BASE, listed(an_admission(2), is_readable=False), listed(a_record(
         3, reason="Unblocked")), listed(an_admission(4)), listed(a_record(5), is_readable=False)], 5, 6, "record-5", (4,)),
 ]  # fmt: skip
@@ -124,10 +122,46 @@ def test_how_the_log_goes_on(case: Case) -> None:
     assert found.waits_for is None
 
 
+def test_the_number_is_beyond_all_that_were_seen() -> None:
+    """R31 P8: also what the status saw of records that are gone, and a name that holds no number says nothing."""
+    seen = a_schedule(status=a_status(log_head=9))
+    spec = resolve([BASE, OPEN], 3, schedule=seen).spec
+    assert (spec.sequence, spec.previous_uid) == (10, "record-2")
+    behind = resolve([BASE, OPEN, listed(a_record(3), is_readable=False)], 3, schedule=seen).spec
+    assert (behind.sequence, behind.previous_uid) == (10, "record-2"), (
+        "what is not the next one follows what is trusted"
+    )
+    for log, number in (([], 1), ([BASE], 2)):
+        step = Unblock(record="odd", state=State.ACTIVE)
+        assert set_aside(a_snapshot(), a_schedule(), log, no_jobs, step=step, now=at(NOW)).spec.sequence == number
+
+
+def test_the_message_is_cut_to_what_the_schema_takes() -> None:
+    step = Unblock(record="r" * 5000, state=State.ACTIVE)
+    message = set_aside(a_snapshot(), a_schedule(), [BASE], no_jobs, step=step, now=at(NOW)).spec.message
+    assert len(message or "") == 4096
+
+
+def test_what_the_last_record_to_trust_knew() -> None:
+    """R31 P5: a record that can't be read breaks no chain, and is none to trust."""
+    head = listed(an_admission(2, generation=7, waiting=(at("10:15"),)))
+    found = resolve([BASE, head, *(listed(a_record(n), is_readable=False) for n in (3, 4))], 3)
+    assert (found.known_generation, found.spec.waiting) == (7, (at("10:15"),))
+    assert found.spec.message is not None
+    assert found.spec.message.startswith("Unblocked at generation 1")
+    assert found.spec.message.endswith(f"; set aside: {name(3)}")
+    assert resolve([BASE, head, listed(a_record(3, generation=9))], 3).known_generation == 7, (
+        "what blocks is not trusted"
+    )
+    assert resolve([], 3).known_generation is None
+    assert resolve([], 3).spec.waiting == ()
+
+
 def test_a_run_with_its_own_job_keeps_its_slot_whoever_called_it_open() -> None:
     """R31: overlap is not cleared."""
     log = [BASE, listed(an_admission(2), previous="x")]
-    assert resolve(log, 2, jobs=has(a_job())).spec.open == (2,)
+    found = resolve(log, 2, jobs=has(a_job()))
+    assert (found.spec.open, [record.number for record in found.runs], found.closings) == ((2,), [2], ())
     assert resolve(log, 2, jobs=has(a_job(owner_uid="forged"))).spec.open == ()
 
 
@@ -154,6 +188,19 @@ def test_a_run_that_can_not_be_read_ends_as_its_job_did(job: Job, waits: bool, w
 def test_the_job_of_a_record_that_is_gone_is_waited_for() -> None:
     assert resolve([BASE], 2, jobs=has(a_job())).waits_for == a_job().ref
     assert resolve([BASE], 2, jobs=has(a_job(JobPhase.COMPLETED))).waits_for is None
+    assert resolve([BASE], 2, jobs=has(a_job(is_gone=True))).waits_for is None
+
+
+def test_what_is_known_of_a_run_that_is_set_aside_stays() -> None:
+    """R31: and it counts as a failure of its own revision."""
+    log = [BASE, RUNS, listed(an_admission(3, open=(2, 3)))]
+    (closing,) = resolve(log, 2).closings
+    assert (closing.status.start_time, closing.status.job_uid) == (at("10:00:01"), "job-2")
+    pausing = a_schedule(pause_after_failures=3)
+    runs = [an_admission(2, schedule=pausing), an_admission(3, schedule=pausing, open=(2, 3))]
+    totals = resolve([listed(a_record(1, schedule=pausing)), *map(listed, runs)], 2, schedule=pausing).spec.totals
+    assert totals is not None
+    assert totals.counted_failures == 1
 
 
 def test_totals_come_from_the_last_record_to_trust_or_the_status() -> None:
@@ -169,6 +216,51 @@ def test_totals_come_from_the_last_record_to_trust_or_the_status() -> None:
     counted = resolve(log, 3).spec.totals
     assert counted is not None
     assert (counted.completed, counted.last_successful_time) == (1, at("10:10"))
+    assert resolve(log, 3).runs == (), "it has ended"
+
+
+STORED = {"counts": Counts(admitted=9, completed=5), "consecutive_failures": 2, "last_schedule_time": at("09:00"),
+          "last_successful_time": at("08:01"), "last_failure_time": at("09:01")}  # fmt: skip
+KNOWN = Totals(admitted=9, completed=5, consecutive_failures=2, last_schedule_time=at("09:00"),
+               last_successful_time=at("08:01"), last_failure_time=at("09:01"))  # fmt: skip
+LOGGED = Totals(admitted=4)
+
+
+def logged(number: int) -> Record:
+    return a_record(number, totals=LOGGED, consumed=at("10:15"))
+
+
+TOTALS = [
+    ("nothing is left: what the status says", [], a_status(log_head=2, **STORED), KNOWN),
+    ("the status is newer", [listed(logged(2))], a_status(log_head=3, **STORED), KNOWN),
+    ("the status is as new", [listed(logged(2))], a_status(log_head=2, **STORED), LOGGED),
+    ("the status is older", [listed(logged(3))], a_status(log_head=2, **STORED), LOGGED),
+    ("the status says nothing", [listed(logged(2))], a_status(log_head=3), LOGGED),
+    ("nor of failures", [], a_status(log_head=3, counts=Counts(admitted=9)), Totals(admitted=9)),
+    ("there is no status", [], None, Totals()),
+]
+
+
+@pytest.mark.parametrize(("log", "status", "want"), [row[1:] for row in TOTALS], ids=[row[0] for row in TOTALS])
+def test_whose_totals_go_on(log: list[Listed], status: WorkflowScheduleStatus | None, want: Totals) -> None:
+    """R31 P3: those of whichever is newer."""
+    assert resolve(log, 4, schedule=a_schedule(status=status)).spec.totals == want
+
+
+def test_which_outcomes_are_counted_in_them() -> None:
+    """R31 P3: of runs that the last record to trust called open, however they ended; each once."""
+    lost = listed(an_admission(2), is_readable=False)
+    spec = resolve([BASE, lost, listed(an_admission(3, open=(2, 3)))], 2).spec
+    assert spec.totals is not None
+    assert (spec.totals.failed, spec.open) == (1, (3,)), "what can't be read has failed"
+    others = [listed(ended(2, "09:00")), listed(ended(3, "10:00")), listed(a_record(4, open=(3,)))]
+    counted = resolve([BASE, *others, listed(a_record(5), is_readable=False)], 5).spec.totals
+    assert counted is not None
+    assert counted.completed == 1, "number 2 was counted when it left what is open"
+    running = an_admission(2, status=ScheduleOccurrenceStatus(outcome=Outcome.RUNNING))
+    going_on = resolve([BASE, listed(running), listed(a_record(3), is_readable=False)], 3)
+    assert going_on.spec.open == (2,)
+    assert going_on.spec.totals == Totals()
 
 
 def test_the_watermark_and_what_was_given_up() -> None:
@@ -179,19 +271,25 @@ def test_the_watermark_and_what_was_given_up() -> None:
     assert (spec.span.first_time, spec.span.last_time, spec.span.count) == (at("09:00"), at("10:00"), 2)
     later = a_schedule(status=a_status(consumed=at("11:00")))
     assert resolve([BASE], 2, schedule=later).spec.consumed_through_time == at("11:00")
+    ahead = listed(a_record(1, consumed=at("12:00")))
+    assert resolve([ahead], 2, schedule=later).spec.consumed_through_time == at("12:00")
 
 
-def test_problems_are_those_in_force() -> None:
-    """R31 P8: the first one, and none below a Baseline that set them aside."""
-    bad, begin = listed(a_record(2), is_readable=False), listed(a_record(3, reason="Unblocked"))
-    assert first_problem([BASE, bad, listed(a_record(3))]) == (name(2), f"record {name(2)} can't be read")
-    assert first_problem([BASE, listed(a_record(2), previous="x")]) == (
-        name(2),
-        f"record {name(2)} does not follow {name(1)}",
-    )
-    assert first_problem([BASE, listed(a_record(5), previous="x")]) is None, "what lies between was pruned"
-    assert first_problem([BASE, bad, begin]) is None
-    assert in_force([BASE, bad, begin]) == [begin]
+EARLY, NO_CRON = at("08:30"), a_schedule(schedule="no")
+GIVEN_UP = [
+    ("what was due", a_record(1, consumed=EARLY), a_schedule(), 2),
+    ("what waited is not given up twice", a_record(1, consumed=EARLY, waiting=(at("09:00"),)), a_schedule(), 1),
+    ("nothing while it was disabled", a_record(1, consumed=EARLY, state=State.DISABLED), a_schedule(), None),
+    ("nor under a calendar that nobody knows any more", a_record(1, consumed=EARLY), a_schedule(schedule="5 * * * *"), None),
+    ("nor while the spec is refused", a_record(1, schedule=NO_CRON, consumed=EARLY), NO_CRON, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("head", "schedule", "want"), [row[1:] for row in GIVEN_UP], ids=[row[0] for row in GIVEN_UP])
+def test_what_was_given_up(head: Record, schedule: Schedule, want: int | None) -> None:
+    """R31 I3."""
+    spec = resolve([listed(head)], 2, schedule=schedule).spec
+    assert (spec.span.count if spec.span else None) == want
 
 
 def blocked(annotation: str | None, **known: object) -> Snapshot:
@@ -225,15 +323,22 @@ def test_the_state_it_goes_on_in(snapshot: Snapshot, want: State | None) -> None
 
 
 WAITING = a_run(job=a_job(JobPhase.WAITING, started=None), is_create_unanswered=True)
+GOES_ON = a_run(outcome=Outcome.RUNNING, job=a_job())
 DECISIONS = [
     ("nobody asks", blocked(None), False, None, "to set it aside: kubectl wfs unblock hourly --record r"),
     ("another is named", blocked("q"), False, None, "names q, which does not block: write r"),
     ("it is named", blocked("r"), True, None, "as soon as no write of an earlier holder can arrive"),
     ("P12 not right after a takeover", blocked("r", since_acquired=SETTLE), False, "10:20:31", "as soon as"),
+    ("P12 for as long as it takes", blocked("r", since_acquired=SETTLE - timedelta(seconds=5)), False, "10:20:36", "as soon as"),
     ("P12 but then", blocked("r", since_acquired=SETTLE + timedelta(seconds=1)), True, None, "as soon as"),
     ("P12 not while an own create may arrive", blocked("r", runs=(WAITING,)),
      False, "10:20:31", "as soon as"),
+    ("P12 nor the outcome of one of two", blocked("r", runs=(GOES_ON, replace(GOES_ON, is_outcome_unanswered=True))),
+     False, "10:20:31", "as soon as"),
     ("not while its Job runs", blocked("r", waits_for=a_job()), False, None, "when its Job"),
+    ("nothing is named, and nothing blocks by name", a_snapshot(contradiction="record r is gone"), False, None, "r is gone"),
+    ("the schedule is gone", of(None), False, None, "r is gone"),
+    ("its Job is gone", blocked("r", waits_for=a_job(is_gone=True)), True, None, "r is gone"),
     ("but afterwards", blocked("r", waits_for=a_job(JobPhase.FAILED)), True, None, "r is gone"),
 ]  # fmt: skip
 
@@ -246,5 +351,6 @@ def test_when_it_is_set_aside(case: str, snapshot: Snapshot, want: bool, wake: s
     assert case
     plan = decide(snapshot, now=at("10:20:30"))
     assert isinstance(plan.step, Unblock) is want
+    assert (plan.step.record if isinstance(plan.step, Unblock) else "r") == "r"
     assert plan.next_wake_at == (at(wake) if wake else None)
     assert says in blocked_message(snapshot)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from workflow_schedules.api.names import LABEL_SCHEDULE_UID
@@ -49,6 +50,7 @@ class Operator:
         wakeups = WakeUps()
         cache = Cache(Places(settings.max_concurrent_runs, wake=wakeups.wake), not_before=settings.not_before)
         self._client = client
+        self._watch_records = partial(watch, client, OCCURRENCES, on_error=self._note_error)
         self._events = Events(
             client.create_event,
             instance=identity,
@@ -154,14 +156,9 @@ class Operator:
 
     async def _watch_requests(self) -> None:
         """See what people ask for: runs now, and backfills."""
-        await watch(
-            self._client,
-            OCCURRENCES,
-            field_selector=REQUESTS,
-            on_list=self.feed.requests,
-            on_event=self.feed.request,
-            on_error=self._note_error,
-            slim=self.feed.slim_request,
+        feed = self.feed
+        await self._watch_records(
+            field_selector=REQUESTS, on_list=feed.requests, on_event=feed.request, slim=feed.slim_request
         )
 
     async def _watch_cancels(self) -> None:
@@ -171,12 +168,7 @@ class Operator:
         which each is told twice or thrice in its life (begun, maybe running, ended). A label would make it cheaper still, but a
         request is an annotation (R31), and the labels of records are the operator's alone.
         """
-        await watch(
-            self._client,
-            OCCURRENCES,
-            field_selector=UNFINISHED,
-            on_list=self.feed.cancels,
-            on_event=self.feed.cancel,
-            on_error=self._note_error,
-            slim=self.feed.slim_cancel,
+        feed = self.feed
+        await self._watch_records(
+            field_selector=UNFINISHED, on_list=feed.cancels, on_event=feed.cancel, slim=feed.slim_cancel
         )

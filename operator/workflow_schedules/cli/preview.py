@@ -10,9 +10,10 @@ from workflow_schedules.api import names
 from workflow_schedules.cli.problems import Problem, ProblemsError, code_of
 from workflow_schedules.cli.validate import problems_of
 from workflow_schedules.cluster.wire import schedule_of
-from workflow_schedules.core.acceptance import refusals, trigger_of
+from workflow_schedules.core.acceptance import trigger_of
 from workflow_schedules.core.due_times import due_times, newest_due_times
 from workflow_schedules.core.explain import explain, local_text
+from workflow_schedules.core.refusals import refusals
 from workflow_schedules.core.triggers import OneShotTrigger
 from workflow_schedules.core.zones import FIRST_SECOND, LAST_SECOND, to_utc
 

@@ -17,9 +17,10 @@ from workflow_schedules.api.schema import object_schema
 from workflow_schedules.cli.problems import Problem, code_of
 from workflow_schedules.cli.structure import Flaw, flaws, unknown_field
 from workflow_schedules.cluster.wire import definition_of, schedule_of
-from workflow_schedules.core.acceptance import Refusal, accept, refusals
+from workflow_schedules.core.acceptance import accept
 from workflow_schedules.core.input_schema import SchemaProblem, read_schema
 from workflow_schedules.core.job import template_problem
+from workflow_schedules.core.refusals import Refusal, refusals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

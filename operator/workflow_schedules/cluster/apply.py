@@ -9,21 +9,17 @@ business; when to try again is the caller's.
 from __future__ import annotations
 
 import logging
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, assert_never
 
-from workflow_schedules.api import names
 from workflow_schedules.api.occurrence import Decision
-from workflow_schedules.api.schedule import DeletionPolicy
 from workflow_schedules.cluster import wire
+from workflow_schedules.cluster.appending import append
 from workflow_schedules.cluster.backoff import (
     BACKOFF_FIRST_SECONDS,
     FENCE_LAG_TRIES,
     pause_seconds,
 )
-from workflow_schedules.cluster.cluster import CLOCK_TOLERANCE
 from workflow_schedules.cluster.errors import (
-    AlreadyExistsError,
     ClusterError,
     ConflictError,
     ForbiddenError,
@@ -35,8 +31,7 @@ from workflow_schedules.cluster.removal import delete_job, find_job, read_pods
 from workflow_schedules.cluster.runs import create_job, read_job
 from workflow_schedules.cluster.unblock import begin_anew, prepare
 from workflow_schedules.core.events import Happening
-from workflow_schedules.core.job import labels
-from workflow_schedules.core.model import (
+from workflow_schedules.core.plan import (
     Append,
     Claim,
     CreateJob,
@@ -55,7 +50,8 @@ if TYPE_CHECKING:
     from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
     from workflow_schedules.cluster.memory import RunMemory
-    from workflow_schedules.core.model import Definition, Record, Run, RunStep, Schedule, Snapshot, Step
+    from workflow_schedules.core.model import Definition, Record, Run, Schedule, Snapshot
+    from workflow_schedules.core.plan import RunStep, Step
 
 log = logging.getLogger(__name__)
 
@@ -123,9 +119,9 @@ async def reread_schedule(cluster: Cluster, schedule: Schedule) -> None:
     except NotFoundError:
         body = {"metadata": {"uid": ""}}
     if body["metadata"]["uid"] == schedule.uid:
-        cluster.cache.refresh_schedule(body)
+        cluster.cache.desired.refresh_schedule(body)
     else:
-        cluster.cache.remove_schedule(schedule.uid)
+        cluster.cache.desired.remove_schedule(schedule.uid)
 
 
 async def _carry_out(cluster: Cluster, step: Step, snapshot: Snapshot, fence: Fence) -> float:
@@ -135,7 +131,7 @@ async def _carry_out(cluster: Cluster, step: Step, snapshot: Snapshot, fence: Fe
         case LookAgain():
             return await _look_again(cluster, snapshot)
         case Append():
-            return await _append(cluster, step, snapshot, fence)
+            return await append(cluster, step, snapshot, fence)
         case Unblock():
             return await _unblock(cluster, step, snapshot, fence)
         case _:
@@ -175,9 +171,9 @@ async def _look_again(cluster: Cluster, snapshot: Snapshot) -> float:
 async def _reread_definition(cluster: Cluster, definition: Definition) -> None:
     ref = definition.ref
     try:
-        cluster.cache.refresh_definition(await cluster.client.get_definition(ref.namespace, ref.name))
+        cluster.cache.desired.refresh_definition(await cluster.client.get_definition(ref.namespace, ref.name))
     except NotFoundError:
-        cluster.cache.remove_definition(ref, definition.uid)
+        cluster.cache.desired.remove_definition(ref, definition.uid)
 
 
 async def _unblock(cluster: Cluster, step: Unblock, snapshot: Snapshot, fence: Fence) -> float:
@@ -192,90 +188,11 @@ async def _unblock(cluster: Cluster, step: Unblock, snapshot: Snapshot, fence: F
     fence.check()
     memory = cluster.cache.log(snapshot.uid)
     before = memory.head
-    wait_seconds = await _append(cluster, Append(spec=found.spec), snapshot, fence)
+    wait_seconds = await append(cluster, Append(spec=found.spec), snapshot, fence)
     if memory.head is not None and memory.head is not before and memory.head.number == found.spec.sequence:
         begin_anew(memory, found, memory.head)
         return wait_seconds
     return max(wait_seconds, BACKOFF_FIRST_SECONDS)  # somebody knew more
-
-
-async def _append(cluster: Cluster, step: Append, snapshot: Snapshot, fence: Fence) -> float:
-    schedule = snapshot.schedule
-    if schedule is None:
-        return 0.0
-    if (wait := _ahead_of_server(cluster, step.spec.consumed_through_time)) > 0:
-        return wait
-    if step.template is not None:
-        await cluster.templates.pin(schedule.ref.namespace, step.template)
-        fence.check()
-    body = _record_body(schedule, step)
-    memory = cluster.cache.log(snapshot.uid)
-    try:
-        answer = await cluster.client.create_occurrence(schedule.ref.namespace, body)
-    except (AlreadyExistsError, UnansweredError) as error:
-        if isinstance(error, UnansweredError):
-            memory.append_given_up_at = memory.write_given_up_at = cluster.monotonic()
-        known = memory.head
-        memory.is_read = False  # somebody knew more, or nobody knows: read before deciding anew
-        await read_log(cluster.client, cluster.cache, snapshot)
-        if memory.head is known and memory.contradiction is None:
-            raise  # nothing was learnt, so deciding anew at once would send the same again
-        return 0.0
-    record = wire.record_of(answer)
-    memory.add(record)
-    if missing := [key for key, value in body["spec"].items() if answer["spec"].get(key) != value]:
-        memory.block(
-            record.ref.name,
-            f"record {record.ref.name} came back without spec.{', '.join(missing)} as sent: "
-            "the installed CRD is older than this operator; apply the CRDs of its version",
-        )
-    cluster.tell(Happening.DECIDED, record)
-    log.info(
-        "decided",
-        extra={"schedule": str(schedule.ref), "record": record.ref.name, "decision": str(record.spec.decision)},
-    )
-    return 0.0
-
-
-def _ahead_of_server(cluster: Cluster, watermark: datetime | None) -> float:
-    """Return the seconds until the API server's clock has reached a watermark, 0 when it has (P13)."""
-    server = cluster.client.server_now(cluster.monotonic())
-    if server is None or watermark is None:
-        return 0.0
-    return max(0.0, (watermark - server - CLOCK_TOLERANCE).total_seconds())
-
-
-def _record_body(schedule: Schedule, step: Append) -> dict[str, Any]:
-    spec, uid, ref = step.spec, step.spec.schedule_ref.uid or "", schedule.ref
-    return {
-        "apiVersion": names.API_VERSION,
-        "kind": names.KIND_OCCURRENCE,
-        "metadata": {
-            "name": names.record_name(ref.name, uid, spec.sequence or 0),
-            "namespace": ref.namespace,
-            "labels": labels(ref.name, uid, str(spec.cause), spec.scheduled_time),
-            "ownerReferences": _owners(schedule),
-        },
-        "spec": spec.wire(),
-    }
-
-
-def _owners(schedule: Schedule) -> list[dict[str, Any]]:
-    """Return who takes the record along when it is deleted: with `deletionPolicy: Delete` the schedule (R20)."""
-    if schedule.spec is None or schedule.spec.deletion_policy is DeletionPolicy.RETAIN:
-        return []
-    return [{**owner_reference(schedule), "controller": True}]
-
-
-def owner_reference(schedule: Schedule) -> dict[str, Any]:
-    """Return the reference by which a schedule takes something along when it is deleted."""
-    return {
-        "apiVersion": names.API_VERSION,
-        "kind": names.KIND_SCHEDULE,
-        "name": schedule.ref.name,
-        "uid": schedule.uid,
-        "blockOwnerDeletion": False,
-    }
 
 
 async def _claim(cluster: Cluster, run: Run, snapshot: Snapshot) -> None:

@@ -13,8 +13,8 @@ from workflow_schedules.cluster.errors import NotFoundError
 from workflow_schedules.cluster.fence import LostLeaseError
 from workflow_schedules.cluster.listing import NotOfThisLogError, list_log, read_record
 from workflow_schedules.cluster.memory import RunMemory, is_final
+from workflow_schedules.core.listed import first_problem, in_force
 from workflow_schedules.core.requests import CAUSES
-from workflow_schedules.core.unblock import first_problem, in_force
 
 if TYPE_CHECKING:
     from workflow_schedules.cluster import wire

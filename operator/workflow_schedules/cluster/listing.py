@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from workflow_schedules.api import names
 from workflow_schedules.api.occurrence import FINAL_OUTCOMES, Cause, Decision
 from workflow_schedules.cluster import wire
+from workflow_schedules.core.listed import Listed
 from workflow_schedules.core.log import FORMAT
-from workflow_schedules.core.unblock import Listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

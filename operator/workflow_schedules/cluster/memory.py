@@ -14,7 +14,7 @@ from workflow_schedules.api.schedule import RecentOccurrence
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from workflow_schedules.core.model import ObjectRef, Record, Schedule
+    from workflow_schedules.core.model import ObjectRef, Record, RecordRefusal, Schedule
 
 _RECENT = 10
 
@@ -58,6 +58,7 @@ class ScheduleLog:
         write_given_up_at: monotonic second in which a write of this schedule was last left without an answer.
         before_edit: the schedule before the edits that have no Baseline yet.
         is_anothers: it is blocked since another installation writes it (R33).
+        record_refusal: how the API server last refused the next record; None since it took one, or none is wanted any more.
     """
 
     is_read: bool = False
@@ -74,6 +75,7 @@ class ScheduleLog:
     write_given_up_at: float | None = None
     before_edit: Schedule | None = None
     is_anothers: bool = False
+    record_refusal: RecordRefusal | None = None
 
     def note_edit(self, before: Schedule) -> None:
         """Note what an edit replaced: what was due by then is still to be told of (I3).
@@ -97,7 +99,7 @@ class ScheduleLog:
     def add(self, record: Record) -> None:
         """Take in the newest record."""
         self.head = record
-        self.append_given_up_at = None
+        self.append_given_up_at = self.record_refusal = None
         if self.before_edit is not None and self.before_edit.spec_hash != record.spec.spec_hash:
             self.before_edit = None
         if record.spec.decision is Decision.ADMITTED:
@@ -131,3 +133,13 @@ class ScheduleLog:
 def is_final(record: Record) -> bool:
     """Tell whether a run's final outcome is on record."""
     return record.status.outcome is not None and record.status.outcome.is_final
+
+
+def may_still_arrive(given_up_at: float | None, answered_before: float) -> bool:
+    """Tell whether a write without an answer may still be carried out.
+
+    Args:
+        given_up_at: monotonic second in which it was given up; None when there is none.
+        answered_before: monotonic second; what was given up before it can't arrive any more (P2).
+    """
+    return given_up_at is not None and given_up_at >= answered_before

@@ -11,13 +11,14 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from workflow_schedules.cluster import wire
-from workflow_schedules.cluster.apply import log_outcome, owner_reference, patch_status
+from workflow_schedules.cluster.appending import owner_reference
+from workflow_schedules.cluster.apply import log_outcome, patch_status
 from workflow_schedules.cluster.backoff import BACKOFF_FIRST_SECONDS, pause_seconds
 from workflow_schedules.cluster.errors import ClusterError, NotFoundError
 from workflow_schedules.cluster.removal import delete_job, find_job
 from workflow_schedules.cluster.runs import create_job, note_failure, read_job
 from workflow_schedules.core.decide_requests import Own, Queue, Refuse, RequestStep, Resolve
-from workflow_schedules.core.model import Claim, CreateJob, DeleteJob, FindJob, WriteOutcome
+from workflow_schedules.core.plan import Claim, CreateJob, DeleteJob, FindJob, WriteOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

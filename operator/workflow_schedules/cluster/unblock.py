@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
     from workflow_schedules.cluster.memory import ScheduleLog
-    from workflow_schedules.core.model import Record, Schedule, Snapshot, Unblock
+    from workflow_schedules.core.model import Record, Schedule, Snapshot
+    from workflow_schedules.core.plan import Unblock
     from workflow_schedules.core.unblock import Closing
 
 log = logging.getLogger(__name__)

@@ -9,21 +9,23 @@ from typing import TYPE_CHECKING
 
 from workflow_schedules.api.schedule import State
 from workflow_schedules.core import completion, log, pause
-from workflow_schedules.core.acceptance import Refusal, accept
+from workflow_schedules.core.acceptance import accept
 from workflow_schedules.core.misfire import Verdict, undecided
-from workflow_schedules.core.model import Append
+from workflow_schedules.core.plan import Append
+from workflow_schedules.core.refusals import Refusal
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from workflow_schedules.api.occurrence import ScheduleOccurrenceSpec
     from workflow_schedules.api.schedule import WorkflowScheduleStatus
-    from workflow_schedules.core.model import Definition, Record, Schedule, Snapshot, Step
+    from workflow_schedules.core.model import Definition, Record, Schedule, Snapshot
+    from workflow_schedules.core.plan import Step
 
 _ON_RECORD = {State.ACTIVE, State.PAUSED}  # what admits, now or by itself later: its changes stand in the log
 _INTO = {State.DISABLED: "Disabled", State.HELD: "Held", State.PAUSED: "Paused", State.BLOCKED: "Edited"}
 _RESUMED = "Resumed"
-_OUT_OF = {State.PAUSED: _RESUMED, State.HELD: "Released", State.BLOCKED: "Edited"}
+_OUT_OF: dict[State | None, str] = {State.PAUSED: _RESUMED, State.HELD: "Released", State.BLOCKED: "Edited"}
 
 
 def first_watermark(snapshot: Snapshot, *, now: datetime) -> datetime:
@@ -32,10 +34,16 @@ def first_watermark(snapshot: Snapshot, *, now: datetime) -> datetime:
     Source: contract R9, P4.
     """
     schedule = snapshot.schedule
-    if schedule is not None and schedule.generation == 1 and schedule.status is None:
+    if schedule is not None and schedule.generation == 1 and _is_unseen(schedule):
         return max(filter(None, (schedule.created_at, pause.first_seen_end(schedule, now=now))))
     stored = schedule.status.consumed_through_time if schedule and schedule.status else None
     return max(filter(None, (stored, now.replace(microsecond=0))))
+
+
+def _is_unseen(schedule: Schedule) -> bool:
+    """Tell whether the status was never written, but to say that the first record can't be created."""
+    status = schedule.status
+    return status is None or (status.observed_generation is None and status.log_head is None)
 
 
 def change_of_generation(snapshot: Snapshot, schedule: Schedule, state: State, now: datetime) -> Step | None:
@@ -48,7 +56,8 @@ def change_of_generation(snapshot: Snapshot, schedule: Schedule, state: State, n
         if state not in _ON_RECORD:
             return None
         start = first_watermark(snapshot, now=now)
-        reason = "Created" if schedule.status is None else _switch_reason(schedule.status.state, state)
+        was = schedule.status.state if schedule.status else None
+        reason = "Created" if _is_unseen(schedule) else _switch_reason(was, state)
         return Append(
             spec=log.baseline(
                 snapshot,
@@ -136,7 +145,7 @@ def _baseline_reason(snapshot: Snapshot, head: Record, schedule: Schedule, state
 
 
 def _switch_reason(was: State | None, state: State) -> str:
-    return _INTO.get(state) or (_OUT_OF.get(was) if was else None) or "Enabled"
+    return _INTO.get(state) or _OUT_OF.get(was) or "Enabled"
 
 
 def definition_reason(

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from workflow_schedules.api.common import format_utc
 from workflow_schedules.api.occurrence import Decision
-from workflow_schedules.core import log
 from workflow_schedules.core.due_times import latest_due_time
 from workflow_schedules.core.misfire import Verdict, all_due
+from workflow_schedules.core.totals import totals_now
 from workflow_schedules.core.triggers import OneShotTrigger
 from workflow_schedules.core.zones import LAST_SECOND, to_utc
 
@@ -81,7 +81,7 @@ def why(snapshot: Snapshot, accepted: Accepted) -> tuple[str, str]:
         if spec.end_time is None:
             return "NeverAgain", "the calendar has no further instant"
         return "EndTimePassed", f"no instant is left before endTime {format_utc(spec.end_time)}: a later one reopens it"
-    totals = log.totals_now(snapshot.head, snapshot.runs)
+    totals = totals_now(snapshot.head, snapshot.runs)
     again = "an edit that makes it due again reopens it"
     if totals.last_schedule_time == to_utc(trigger.instant):
         return "OneShotDone", f"runOnceTime was run; {again}"

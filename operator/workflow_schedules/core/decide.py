@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING
 from workflow_schedules.api.occurrence import Decision
 from workflow_schedules.api.schedule import State
 from workflow_schedules.core import completion, forgotten, log, pause
-from workflow_schedules.core.acceptance import Accepted, Refusal, accept, definition_problem, template_of
+from workflow_schedules.core.acceptance import Accepted, accept, definition_problem, template_of
 from workflow_schedules.core.baselines import change_of_generation, definition_reason, first_watermark
 from workflow_schedules.core.capacity import capacity_exceeded
 from workflow_schedules.core.due_times import next_due_time
 from workflow_schedules.core.jitter import Jitter
 from workflow_schedules.core.misfire import Judgement, Misfire, Verdict, judge_due
-from workflow_schedules.core.model import Append, LookAgain, Plan, ReadLog
 from workflow_schedules.core.overlap import Overlap, free_slots, freed_places
+from workflow_schedules.core.plan import Append, LookAgain, Plan, ReadLog
 from workflow_schedules.core.preflight import Rejection, preflight
+from workflow_schedules.core.refusals import Refusal
 from workflow_schedules.core.requests import has_news
 from workflow_schedules.core.runs import decide_runs
 from workflow_schedules.core.unblock import decide_blocked

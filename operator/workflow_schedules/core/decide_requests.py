@@ -14,16 +14,17 @@ from workflow_schedules.api.common import Condition, ConditionStatus, parse_utc
 from workflow_schedules.api.occurrence import Cause, ScheduleOccurrenceStatus
 from workflow_schedules.api.schedule import DeletionPolicy
 from workflow_schedules.core import forgotten, requests
-from workflow_schedules.core.acceptance import Accepted, Refusal, accept, template_of
+from workflow_schedules.core.acceptance import Accepted, accept, template_of
 from workflow_schedules.core.decide import hold_reason
 from workflow_schedules.core.due_times import next_due_time
 from workflow_schedules.core.ending import cancelled_unresolved, is_ending
 from workflow_schedules.core.inputs import OccurrenceFacts, resolve_input
 from workflow_schedules.core.leases_apart import is_other_lease
 from workflow_schedules.core.log import revision_now
-from workflow_schedules.core.model import Claim, CreateJob, DeleteJob, FindJob, WriteOutcome
 from workflow_schedules.core.outcome import ended_without_job
+from workflow_schedules.core.plan import Claim, CreateJob, DeleteJob, FindJob, WriteOutcome
 from workflow_schedules.core.preflight import Passed, Rejection, judge_input
+from workflow_schedules.core.refusals import Refusal
 from workflow_schedules.core.runs import decide_runs, start_deadline
 
 if TYPE_CHECKING:
@@ -194,10 +195,7 @@ def _is_backfill_under_way(run: Run, schedule_uid: str) -> bool:
 
 def _resolve(queue: Queue, run: Run, now: datetime) -> _Resolved | _Refused:
     if forgotten.is_forgotten(queue.snapshot, run.record.created_at):
-        return _Refused(
-            reason="NotStarted",
-            message=f"asked for at {run.record.created_at:%Y-%m-%dT%H:%M:%SZ}, {forgotten.why(queue.snapshot)}; ask again",
-        )
+        return _Refused(reason="NotStarted", message=f"asked for {forgotten.why(queue.snapshot)}; ask again")
     if run.record.spec.cause is Cause.MANUAL and now > start_deadline(queue.snapshot, run):
         return _Refused(
             reason="NotStarted",
@@ -248,7 +246,7 @@ def _judge_input(
         last_successful_time=requests.last_successful_time(snapshot),
     )
     given = spec.input if record.spec.input is None else record.spec.input
-    return judge_input(resolve_input(given, spec.input_from, facts), snapshot.definition if spec.workflow_ref else None)
+    return judge_input(resolve_input(given, spec.input_from, facts), snapshot.definition)
 
 
 def _no_definition(accepted: Accepted, reason: str) -> _Refused:

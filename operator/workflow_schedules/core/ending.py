@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from workflow_schedules.api import names
 from workflow_schedules.api.occurrence import Outcome
-from workflow_schedules.core.model import DeleteJob, JobPhase, Plan, ReadPods
+from workflow_schedules.core.model import JobPhase
 from workflow_schedules.core.outcome import ended_early, had_pod
+from workflow_schedules.core.plan import DeleteJob, Plan, ReadPods
 
 if TYPE_CHECKING:
     from datetime import datetime

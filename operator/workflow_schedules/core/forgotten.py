@@ -14,7 +14,7 @@ from workflow_schedules.api.common import format_utc
 from workflow_schedules.core import log
 from workflow_schedules.core.due_times import next_due_time
 from workflow_schedules.core.misfire import undecided
-from workflow_schedules.core.model import Append
+from workflow_schedules.core.plan import Append
 
 if TYPE_CHECKING:
     from datetime import datetime

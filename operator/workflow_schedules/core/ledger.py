@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from workflow_schedules.api import names
 from workflow_schedules.api.occurrence import Decision, Outcome, ScheduleOccurrenceStatus, Totals
-from workflow_schedules.core import log
 from workflow_schedules.core.misfire import Verdict
 from workflow_schedules.core.model import Job, JobPhase, ObjectRef, Record, Run, Snapshot, Writer
+from workflow_schedules.core.totals import with_outcome, with_verdict
 
 if TYPE_CHECKING:
     from workflow_schedules.api.occurrence import ScheduleOccurrenceSpec
@@ -196,8 +196,8 @@ class Ledger:
 
     def _counted(self, totals: Totals, entry: Verdict | Life) -> Totals:
         if isinstance(entry, Verdict):
-            return log.with_verdict(totals, entry)
-        return log.with_outcome(totals, self._run(entry), revision=self._head.spec.revision if self._head else None)
+            return with_verdict(totals, entry)
+        return with_outcome(totals, self._run(entry), revision=self._head.spec.revision if self._head else None)
 
     def _run(self, life: Life) -> Run:
         status = life.status or ScheduleOccurrenceStatus.model_construct(

@@ -11,7 +11,6 @@ from workflow_schedules.api.common import MAX_MESSAGE_LENGTH
 from workflow_schedules.api.occurrence import (
     Cause,
     Decision,
-    Outcome,
     ScheduleOccurrenceSpec,
     ScheduleRef,
     Span,
@@ -19,6 +18,7 @@ from workflow_schedules.api.occurrence import (
 )
 from workflow_schedules.api.schedule import ConcurrencyPolicy, State
 from workflow_schedules.core.ending import is_ending
+from workflow_schedules.core.totals import totals_now, with_verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 _SEEN = ("generation", "spec_hash", "definition_uid", "definition_generation")
-_SKIPS = frozenset(
-    {Decision.SKIPPED_OVERLAP, Decision.SKIPPED_MISFIRE, Decision.SKIPPED_EXCLUDED, Decision.PREFLIGHT_REJECTED}
-)
 
 
 def next_number(head: Record | None) -> int:
@@ -55,19 +52,6 @@ def unread_runs(snapshot: Snapshot) -> frozenset[int]:
     return frozenset(called_open) - {run.record.number for run in snapshot.runs}
 
 
-def totals_now(head: Record | None, runs: Iterable[Run]) -> Totals:
-    """Return the head's totals with the outcomes recorded since folded in, in the order of the runs.
-
-    A run counts when it leaves `open`, so that it counts once.
-    """
-    totals = head.spec.totals if head and head.spec.totals else Totals()
-    counted = frozenset(head.spec.open if head else ())
-    for run in runs:
-        if run.is_finished and run.record.number in counted and not is_ending(run):
-            totals = with_outcome(totals, run, revision=head.spec.revision if head else None)
-    return totals
-
-
 def failures_in_a_row(snapshot: Snapshot, schedule: Schedule) -> int:
     """Return the failures in a row that `pauseAfterFailures` counts.
 
@@ -88,33 +72,6 @@ def failures_in_a_row(snapshot: Snapshot, schedule: Schedule) -> int:
     if head.spec.state is State.PAUSED and kept >= limit:
         return max(kept, totals.counted_failures)
     return totals.counted_failures
-
-
-def with_outcome(totals: Totals, run: Run, *, revision: int | None) -> Totals:
-    """Return totals with the final outcome of a run counted; a failure of another revision is not in its streak."""
-    ended, outcome = run.record.status.completion_time, run.record.status.outcome
-    if outcome is Outcome.COMPLETED:
-        newest = max(filter(None, (totals.last_successful_time, ended)), default=None)
-        return totals.model_copy(
-            update={
-                "completed": totals.completed + 1,
-                "consecutive_failures": 0,
-                "counted_failures": 0,
-                "last_successful_time": newest,
-            }
-        )
-    if outcome is Outcome.CANCELLED:  # on purpose: neither a failure in a row nor the end of a streak
-        return totals.model_copy(update={"failed": totals.failed + 1})
-    newest = max(filter(None, (totals.last_failure_time, ended)), default=None)
-    is_counted = run.record.spec.revision == revision
-    return totals.model_copy(
-        update={
-            "failed": totals.failed + 1,
-            "consecutive_failures": totals.consecutive_failures + 1,
-            "counted_failures": totals.counted_failures + is_counted,
-            "last_failure_time": newest,
-        }
-    )
 
 
 def baseline(
@@ -278,8 +235,8 @@ def revision_now(snapshot: Snapshot, schedule: Schedule) -> int:
     known: list[tuple[int, int, str]] = []
     if head and head.spec.revision is not None:
         known.append((head.spec.generation or 0, head.spec.revision, head.spec.spec_hash or ""))
-    if status and status.revision is not None and status.spec_hash is not None:
-        known.append((status.observed_generation or 0, status.revision, status.spec_hash))
+    if status and status.revision is not None:  # no hash: its spec didn't parse
+        known.append((status.observed_generation or 0, status.revision, status.spec_hash or ""))
     if not known:
         return 1
     generation, revision, known_hash = max(known)
@@ -306,7 +263,6 @@ def _record(snapshot: Snapshot, schedule: Schedule, decision: Decision, *, state
         state=state,
         consumed_through_time=watermark(snapshot),
         open=tuple(run.record.number for run in open_runs(snapshot.runs)),
-        waiting=head.spec.waiting if head else (),
         totals=_totals(snapshot, schedule),
         fencing_epoch=writer.epoch,
         writer=writer.identity,
@@ -322,16 +278,4 @@ def _totals(snapshot: Snapshot, schedule: Schedule) -> Totals:
         update["counted_failures"] = counted
     if asked is not None and (totals.last_successful_time is None or asked > totals.last_successful_time):
         update["last_successful_time"] = asked  # a run that people asked for counts here, too (R27)
-    return totals.model_copy(update=update) if update else totals
-
-
-def with_verdict(totals: Totals, verdict: Verdict) -> Totals:
-    """Return totals with the instants of a verdict counted."""
-    count = verdict.count
-    if verdict.decision is Decision.ADMITTED:
-        return totals.model_copy(update={"admitted": totals.admitted + 1, "last_schedule_time": verdict.last})
-    if verdict.decision in _SKIPS:
-        return totals.model_copy(update={"skipped": totals.skipped + count})
-    if verdict.decision is Decision.SUPERSEDED:
-        return totals.model_copy(update={"superseded": totals.superseded + count})
-    return totals.model_copy(update={"coalesced": totals.coalesced + count})
+    return totals.model_copy(update=update)

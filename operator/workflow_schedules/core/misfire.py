@@ -154,7 +154,7 @@ def _judge(
     if late_until is not None and (late := all_due(trigger, after, min(late_until, end), Decision.SKIPPED_MISFIRE)):
         return Judgement(verdict=late)
     most = free_slots if misfire.policy is MisfirePolicy.SKIP else misfire.keep
-    newer = list(islice(_newest_not_excluded(trigger, end, until), max(1, most))) if end < until else []
+    newer = list(islice(_newest_not_excluded(trigger, end, until), most))
     match misfire.policy:
         case MisfirePolicy.SKIP:
             return _skip(trigger, after, end, free_slots, newer=len(newer))
@@ -168,8 +168,7 @@ def _late_until(trigger: Trigger, misfire: Misfire, after: datetime, now: dateti
     """Return the time through which instants are late: a start at instant + jitter + deadline is still in time."""
     if misfire.deadline is None:
         return None
-    cut = now - misfire.deadline - timedelta(microseconds=1)
-    newest = latest_due_time(trigger, after=after, until=cut) if cut > after else None
+    newest = latest_due_time(trigger, after=after, until=now - misfire.deadline - timedelta(microseconds=1))
     if newest is None:
         return None
     return newest if jitter.start_of(newest, trigger) + misfire.deadline < now else newest - _ONE_SECOND
@@ -178,10 +177,7 @@ def _late_until(trigger: Trigger, misfire: Misfire, after: datetime, now: dateti
 def _excluded_through(trigger: Trigger, oldest: datetime, until: datetime) -> datetime:
     """Return the end of the excluded dates that follow one another without an instant between them."""
     end = end_of_date(trigger, oldest)
-    while end < until:
-        following = next_due_time(trigger, after=end)
-        if following is None or following > until or not is_excluded(trigger, following):
-            break
+    while (following := next_due_time(trigger, after=end)) and following <= until and is_excluded(trigger, following):
         end = end_of_date(trigger, following)
     return min(end, until)
 

@@ -1,4 +1,4 @@
-"""What the core is given and what it answers: Snapshot in, Plan out.
+"""What the core is given: a Snapshot, and what it is made of; what it answers is a Plan (see `plan`).
 
 Plain frozen values; no rules of the contract and no I/O may live here.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from workflow_schedules.api.definition import WorkflowDefinitionStatus
     from workflow_schedules.api.occurrence import ScheduleOccurrenceSpec, ScheduleOccurrenceStatus
-    from workflow_schedules.api.schedule import RecentOccurrence, State, WorkflowScheduleSpec, WorkflowScheduleStatus
+    from workflow_schedules.api.schedule import RecentOccurrence, WorkflowScheduleSpec, WorkflowScheduleStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -234,6 +234,26 @@ class Writer:
     lease: str
 
 
+class RefusedBy(StrEnum):
+    """What stands in the way of a new record, as far as the API server tells."""
+
+    NAMESPACE_END = "NamespaceEnd"
+    QUOTA = "Quota"
+    OTHER = "Other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordRefusal:
+    """The API server's refusal of the next record.
+
+    Attributes:
+        words: what the server said.
+    """
+
+    by: RefusedBy
+    words: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """Everything one decision is made on.
@@ -257,6 +277,7 @@ class Snapshot:
         waits_for: the Job of what is to be set aside, which must end first; None when there is none.
         before_edit: the schedule before the edits that are not on record yet; None when this process didn't see it.
         not_before: the setting: until when a restore may have forgotten what was decided; None without one.
+        record_refusal: how the API server last refused the next record, since the last one that it took; None when it didn't.
     """
 
     uid: str
@@ -276,104 +297,5 @@ class Snapshot:
     blocked_by: str | None = None
     waits_for: Job | None = None
     before_edit: Schedule | None = None
+    record_refusal: RecordRefusal | None = None
     not_before: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadLog:
-    """Read the log before anything is decided on it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LookAgain:
-    """Re-read schedule and definition: the log knows a newer generation than the cache (P5)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Append:
-    """Append the next record; its name is the compare-and-set."""
-
-    spec: ScheduleOccurrenceSpec
-    template: Template | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """Write this epoch into the record's status before its Job is made by another holder than its author (P11)."""
-
-    run: Run
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreateJob:
-    """Create the Job of an admitted record."""
-
-    run: Run
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteOutcome:
-    """Write the outcome of a run.
-
-    Attributes:
-        confirm_absence: first ask the API server itself, and only write when it has no Job of that name (P12).
-    """
-
-    run: Run
-    status: ScheduleOccurrenceStatus
-    confirm_absence: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteJob:
-    """Delete the Job of a run that was ended on record (P19)."""
-
-    run: Run
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FindJob:
-    """Ask the API server itself whether the Job of a run that was ended is still there, and touch nothing."""
-
-    run: Run
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadPods:
-    """Find out which Pods keep a Job from going, and on which nodes they are."""
-
-    run: Run
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unblock:
-    """Set the record that blocks aside: list what there is, close what it decided, and begin anew behind it (R31).
-
-    Attributes:
-        record: its name, as a person wrote it.
-        state: of the schedule from then on.
-    """
-
-    record: str
-    state: State
-
-
-RunStep = Claim | CreateJob | WriteOutcome | DeleteJob | FindJob | ReadPods
-Step = ReadLog | LookAgain | Append | Unblock | RunStep
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What to do now: at most one write, since each is decided on the result of the one before.
-
-    Attributes:
-        step: None when there is nothing to do.
-        next_wake_at: when to look again if nothing happens; None for never.
-        candidates: instants retained but not yet admitted, oldest first.
-        waits_for_place: they wait for capacity alone: an end of any run may let them start (R28).
-    """
-
-    step: Step | None = None
-    next_wake_at: datetime | None = None
-    candidates: tuple[datetime, ...] = ()
-    waits_for_place: bool = False

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from workflow_schedules.api.common import format_utc
 from workflow_schedules.api.schedule import State
 from workflow_schedules.core import log
+from workflow_schedules.core.totals import totals_now
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -65,9 +66,9 @@ def changes_by_failures(snapshot: Snapshot, head: Record) -> bool:
 
 
 def ended_unseen(head: Record, schedule: Schedule) -> bool:
-    """Tell whether the one change since an active head was a pause that is over by now."""
+    """Tell whether the one change since the head of an active schedule was a pause that is over by now."""
     pause, consumed = _written(schedule), head.spec.consumed_through_time
-    if head.spec.state is not State.ACTIVE or pause is None or pause.until_time is None:
+    if pause is None or pause.until_time is None:
         return False
     return _steps(head, schedule) == 1 and (consumed is None or pause.until_time > consumed)
 
@@ -81,12 +82,12 @@ def resumed_at(snapshot: Snapshot, head: Record, schedule: Schedule) -> datetime
     Source: contract R19; P4, P6.
     """
     pause = _written(schedule)
-    if pause is None or pause.until_time is None:
+    if pause is None:
         return None
     steps = 0 if head.spec.state is State.PAUSED else 1
-    if _steps(head, schedule) != steps or head.spec.spec_hash != schedule.spec_hash:
+    if _steps(head, schedule) != steps:
         return None
-    limit, folded = _limit(schedule), log.totals_now(head, snapshot.runs).counted_failures
+    limit, folded = _limit(schedule), totals_now(head, snapshot.runs).counted_failures
     if limit is not None and (folded >= limit or _is_failing_at(head, schedule)):
         return None
     return pause.until_time

@@ -68,7 +68,7 @@ def preflight(snapshot: Snapshot, schedule: Schedule, *, scheduled_time: datetim
     resolved = resolve_input(spec.input, spec.input_from, _facts(snapshot, schedule, scheduled_time))
     if not spec.input_from:  # it is the input that was accepted with the schedule
         return Passed(input_json=None if resolved is None else input_text(resolved))
-    return judge_input(resolved, snapshot.definition if spec.workflow_ref else None)
+    return judge_input(resolved, snapshot.definition)
 
 
 def sample_record(schedule: Schedule, *, scheduled_time: datetime) -> Record:
@@ -127,12 +127,11 @@ def judge_input(resolved: Input | None, definition: Definition | None) -> Passed
 
 
 def _facts(snapshot: Snapshot, schedule: Schedule, scheduled_time: datetime) -> OccurrenceFacts:
-    head = snapshot.head
     return OccurrenceFacts(
         scheduled_time=scheduled_time,
-        name=record_name(schedule.ref.name, schedule.uid, log.next_number(head)),
+        name=record_name(schedule.ref.name, schedule.uid, log.next_number(snapshot.head)),
         schedule_name=schedule.ref.name,
-        revision=(head.spec.revision if head else None) or 1,
+        revision=log.revision_now(snapshot, schedule),
         cause=Cause.SCHEDULED,
         last_successful_time=last_successful_time(snapshot),
     )

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
     from workflow_schedules.api.occurrence import ScheduleOccurrenceSpec
-    from workflow_schedules.core.model import Definition, Plan, Schedule
+    from workflow_schedules.core.model import Definition, Schedule
+    from workflow_schedules.core.plan import Plan
     from workflow_schedules.core.triggers import Trigger
 
 _PLAIN_FIELDS = frozenset(

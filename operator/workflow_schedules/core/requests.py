@@ -5,16 +5,16 @@ They are in no log: nothing here counts in overlap or `open`. What to do next ab
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from workflow_schedules.api.occurrence import Cause, Outcome
 from workflow_schedules.api.schedule import RecentOccurrence
-from workflow_schedules.core.log import totals_now
 from workflow_schedules.core.model import Requested
+from workflow_schedules.core.totals import totals_now
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from datetime import datetime
 
     from workflow_schedules.api.occurrence import ScheduleOccurrenceSpec, ScheduleOccurrenceStatus
     from workflow_schedules.api.schedule import WorkflowScheduleStatus
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 RESOLVED = "Resolved"  # the condition that says when
 CAUSES = frozenset({str(Cause.MANUAL), str(Cause.BACKFILL)})
 MAX_RECENT = 10
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 def is_request(record: Record) -> bool:
@@ -127,8 +128,8 @@ def _line(record: Record) -> RecentOccurrence:
     )
 
 
-def _time_of(line: RecentOccurrence) -> float:
-    return line.time.timestamp() if line.time else 0.0
+def _time_of(line: RecentOccurrence) -> datetime:
+    return line.time or _LONG_AGO
 
 
 def _has_failed(record: Record) -> bool:

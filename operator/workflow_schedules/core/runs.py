@@ -14,16 +14,17 @@ from workflow_schedules.core.ending import decide_removal, end_due, is_ending, s
 from workflow_schedules.core.jitter import Jitter
 from workflow_schedules.core.log import open_runs
 from workflow_schedules.core.misfire import Misfire
-from workflow_schedules.core.model import Claim, CreateJob, DeleteJob, FindJob, Plan, WriteOutcome
 from workflow_schedules.core.outcome import ended_without_job, next_outcome_at, outcome_due
 from workflow_schedules.core.pause import is_paused
+from workflow_schedules.core.plan import Claim, CreateJob, DeleteJob, FindJob, Plan, WriteOutcome
 from workflow_schedules.core.requests import counts_from, is_request
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from workflow_schedules.api.occurrence import ScheduleOccurrenceStatus
-    from workflow_schedules.core.model import Job, Record, Run, Snapshot, Step, Writer
+    from workflow_schedules.core.model import Job, Record, Run, Snapshot, Writer
+    from workflow_schedules.core.plan import Step
 
 ADMISSION_LAG = timedelta(seconds=60)  # L: longest lag of an API server's admission cache behind the Lease
 REQUEST_LIFE = timedelta(seconds=30)  # R: longest life of a request after it left a process

@@ -17,7 +17,7 @@ from workflow_schedules.core.acceptance import Accepted, accept
 from workflow_schedules.core.decide import decide
 from workflow_schedules.core.ledger import Ledger
 from workflow_schedules.core.misfire import Verdict
-from workflow_schedules.core.model import (
+from workflow_schedules.core.plan import (
     Append,
     Claim,
     CreateJob,
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from workflow_schedules.api.occurrence import ScheduleOccurrenceSpec
-    from workflow_schedules.core.model import Definition, Plan, Schedule, Snapshot, Step
+    from workflow_schedules.core.model import Definition, Schedule, Snapshot
+    from workflow_schedules.core.plan import Plan, Step
     from workflow_schedules.core.repetition import Answer, Situation
 
 

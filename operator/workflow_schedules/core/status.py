@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from workflow_schedules.api.common import Condition, ConditionStatus, set_condition
 from workflow_schedules.api.schedule import (
@@ -15,12 +15,15 @@ from workflow_schedules.api.schedule import (
     WorkflowScheduleStatus,
 )
 from workflow_schedules.core import completion, log, pause
-from workflow_schedules.core.acceptance import Accepted, Refusal, accept, definition_problem
-from workflow_schedules.core.baselines import first_watermark
-from workflow_schedules.core.decide import hold_reason, state_of
+from workflow_schedules.core.acceptance import Accepted, accept, definition_problem
+from workflow_schedules.core.baselines import change_of_generation, first_watermark
+from workflow_schedules.core.decide import admission_state, hold_reason, state_of
 from workflow_schedules.core.due_times import due_times
 from workflow_schedules.core.ending import run_problem
+from workflow_schedules.core.model import RefusedBy
+from workflow_schedules.core.refusals import Refusal
 from workflow_schedules.core.requests import last_successful_time, merge_recent
+from workflow_schedules.core.totals import totals_now
 from workflow_schedules.core.unblock import blocked_message
 from workflow_schedules.core.zones import LAST_SECOND, to_utc
 
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from workflow_schedules.api.occurrence import Totals
-    from workflow_schedules.core.model import Schedule, Snapshot
+    from workflow_schedules.core.model import RecordRefusal, Schedule, Snapshot
 
 _MAX_ACTIVE = 50
 _MAX_RECENT = 10
@@ -44,7 +47,7 @@ def project(
     candidates: tuple[datetime, ...],
     now: datetime,
 ) -> WorkflowScheduleStatus:
-    """Return the status that says what the log says.
+    """Return the status that says what the log says; where the log can't take a change, that and nothing else is new.
 
     Args:
         snapshot: of an existing schedule, its log read.
@@ -55,9 +58,11 @@ def project(
 
     Source: contract section 2 (`status`), R29; performance (late and merged).
     """
+    if snapshot.record_refusal is not None and is_change_unrecorded(snapshot, schedule, now=now):
+        return _still(snapshot, schedule, now)
     verdict = accept(schedule, snapshot.definition)
     state = state_of(snapshot, verdict, now=now)
-    totals = log.totals_now(snapshot.head, snapshot.runs)
+    totals = totals_now(snapshot.head, snapshot.runs)
     active = [run.record.ref.name for run in log.open_runs(snapshot.runs)]
     upcoming = _upcoming(snapshot, verdict, state, now)
     before = schedule.status or WorkflowScheduleStatus()
@@ -100,6 +105,28 @@ def project(
     return status
 
 
+def is_change_unrecorded(snapshot: Snapshot, schedule: Schedule, *, now: datetime) -> bool:
+    """Tell whether a change still waits for its Baseline, before which nothing of it may show (R11)."""
+    if snapshot.contradiction is not None:
+        return False
+    state = admission_state(snapshot, accept(schedule, snapshot.definition), now=now)
+    return change_of_generation(snapshot, schedule, state, now) is not None
+
+
+def _still(snapshot: Snapshot, schedule: Schedule, now: datetime) -> WorkflowScheduleStatus:
+    """Return the stored status, and that the log does not go on."""
+    before = schedule.status or WorkflowScheduleStatus()
+    new = _condition(_runs_healthy(snapshot, now), schedule)
+    return before.model_copy(
+        update={
+            "conditions": set_condition(before.conditions, new, now),
+            "fencing_epoch": snapshot.writer.epoch,
+            "writer": snapshot.writer.identity,
+            "lease": snapshot.writer.lease,
+        }
+    )
+
+
 def _consumed_through(snapshot: Snapshot, schedule: Schedule, now: datetime) -> datetime | None:
     stored = schedule.status.consumed_through_time if schedule.status else None
     known = [at for at in (stored, log.watermark(snapshot)) if at is not None]
@@ -136,7 +163,7 @@ def _conditions(
     snapshot: Snapshot, schedule: Schedule, verdict: Accepted | Refusal, state: State, now: datetime
 ) -> tuple[Condition, ...]:
     conditions = schedule.status.conditions if schedule.status else ()
-    for kind, is_true, reason, message in (
+    for row in (
         _accepted(verdict),
         _ready(snapshot, verdict, state),
         _stalled(snapshot, verdict),
@@ -145,18 +172,22 @@ def _conditions(
         _parent_enabled(snapshot, verdict),
         _complete(snapshot, verdict, state),
     ):
-        new = Condition(
-            type=kind,
-            status=ConditionStatus.TRUE if is_true else ConditionStatus.FALSE,
-            reason=reason,
-            message=message[:32768],
-            observed_generation=schedule.generation,
-        )
-        conditions = set_condition(conditions, new, now)
+        conditions = set_condition(conditions, _condition(row, schedule), now)
     return conditions
 
 
 _Row = tuple[str, bool, str, str]
+
+
+def _condition(row: _Row, schedule: Schedule) -> Condition:
+    kind, is_true, reason, message = row
+    return Condition(
+        type=kind,
+        status=ConditionStatus.TRUE if is_true else ConditionStatus.FALSE,
+        reason=reason,
+        message=message[:32768],
+        observed_generation=schedule.generation,
+    )
 
 
 def _accepted(verdict: Accepted | Refusal) -> _Row:
@@ -183,6 +214,8 @@ def _stalled(snapshot: Snapshot, verdict: Accepted | Refusal) -> _Row:
 
 
 def _runs_healthy(snapshot: Snapshot, now: datetime) -> _Row:
+    if snapshot.record_refusal is not None:  # the first to mend: until then nothing of this schedule goes on
+        return ("RunsHealthy", False, "RecordNotCreated", _not_created(snapshot, snapshot.record_refusal))
     for run in log.open_runs(snapshot.runs):
         if (problem := run_problem(run, now)) is not None:
             reason, message = problem
@@ -190,6 +223,22 @@ def _runs_healthy(snapshot: Snapshot, now: datetime) -> _Row:
     if snapshot.template_refusal is not None:
         return ("RunsHealthy", False, "TemplateRejected", snapshot.template_refusal)
     return ("RunsHealthy", True, "Healthy", "")
+
+
+def _not_created(snapshot: Snapshot, refusal: RecordRefusal) -> str:
+    """Return what the API server said, and what would help (R36)."""
+    match refusal.by:
+        case RefusedBy.NAMESPACE_END:
+            advice = "nothing can be created in a namespace that is being deleted, so nothing is started here any more"
+        case RefusedBy.QUOTA:
+            advice = "nothing is started before that quota is raised, or objects that it counts are removed"
+        case RefusedBy.OTHER:
+            advice = (
+                "nothing is started before the API server takes it; see what the webhook or policy that it names wants"
+            )
+        case _:
+            assert_never(refusal.by)
+    return f"record {log.next_number(snapshot.head)} of this schedule can't be created: {refusal.words}; {advice}"
 
 
 def _paused(snapshot: Snapshot, now: datetime) -> _Row:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from workflow_schedules.api.common import parse_utc
@@ -24,9 +23,11 @@ from workflow_schedules.api.occurrence import (
 from workflow_schedules.api.schedule import Counts, State
 from workflow_schedules.core import log
 from workflow_schedules.core.acceptance import Accepted, accept
+from workflow_schedules.core.listed import UNBLOCKED, Listed, follows, in_force
 from workflow_schedules.core.misfire import Verdict, all_due
-from workflow_schedules.core.model import Job, JobPhase, Plan, Record, Run, Unblock
+from workflow_schedules.core.model import Job, JobPhase, Record, Run
 from workflow_schedules.core.outcome import ended_without_job, outcome_due
+from workflow_schedules.core.plan import Plan, Unblock
 from workflow_schedules.core.runs import SETTLE
 
 if TYPE_CHECKING:
@@ -35,37 +36,8 @@ if TYPE_CHECKING:
 
     from workflow_schedules.core.model import ObjectRef, Schedule, Snapshot, Writer
 
-UNBLOCKED = "Unblocked"
 _ONE_SECOND = timedelta(seconds=1)
 _ENDED = frozenset({JobPhase.COMPLETED, JobPhase.FAILED})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
-    """One object with a name of the log, as far as it can be read.
-
-    Attributes:
-        number: by its name.
-        previous_uid: of the record that it follows, as it says.
-        record: None when it can't be read as a record of this log (see `problem`).
-        is_open: it admits a run, as far as can be seen, and has no final outcome.
-    """
-
-    ref: ObjectRef
-    number: int
-    uid: str
-    resource_version: str
-    created_at: datetime
-    previous_uid: str | None
-    is_open: bool
-    record: Record | None = None
-    problem: str = ""
-
-    @property
-    def is_beginning(self) -> bool:
-        """Tell whether it sets aside what is wrong below it."""
-        spec = self.record.spec if self.record else None
-        return spec is not None and spec.decision is Decision.BASELINE and spec.reason == UNBLOCKED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +62,7 @@ class SetAside:
     runs: tuple[Record, ...]
     closings: tuple[Closing, ...]
     waits_for: ObjectRef | None
-    known_generation: int | None = None
+    known_generation: int | None
 
 
 def decide_blocked(snapshot: Snapshot, schedule: Schedule, *, state: State, now: datetime) -> Plan:
@@ -129,25 +101,6 @@ def blocked_message(snapshot: Snapshot) -> str:
     return f"{why}; it is set aside as soon as no write of an earlier holder can arrive"
 
 
-def in_force(listed: Iterable[Listed]) -> list[Listed]:
-    """Return the part of a log that counts, oldest first: from the newest Baseline on that begins anew."""
-    ordered = sorted(listed, key=lambda each: each.number)
-    begins = max((index for index, each in enumerate(ordered) if each.is_beginning), default=0)
-    return ordered[begins:]
-
-
-def first_problem(listed: Iterable[Listed]) -> tuple[str, str] | None:
-    """Return the first record in force that can't be read or doesn't follow the one before: its name, and what is wrong."""
-    part = in_force(listed)
-    for each in part:
-        if each.record is None:
-            return each.ref.name, each.problem
-    for before, after in pairwise(part):
-        if not _follows(before, after):
-            return after.ref.name, f"record {after.ref.name} does not follow {before.ref.name}"
-    return None
-
-
 def set_aside(
     snapshot: Snapshot,
     schedule: Schedule,
@@ -174,14 +127,9 @@ def set_aside(
         spec=spec,
         runs=tuple(each.record for each in kept if each.record is not None),
         closings=closings,
-        waits_for=_running_job(lost, part, snapshot, jobs, step.record),
+        waits_for=_running_job(lost, part, schedule, jobs, step.record),
         known_generation=head.spec.generation if head else None,
     )
-
-
-def _follows(before: Listed, after: Listed) -> bool:
-    """Tell whether two records are links of one chain; what lies between them may have been pruned."""
-    return after.number != before.number + 1 or after.previous_uid == before.uid
 
 
 def _last_to_trust(part: list[Listed], blocking: str) -> Record | None:
@@ -189,7 +137,7 @@ def _last_to_trust(part: list[Listed], blocking: str) -> Record | None:
     head: Record | None = None
     before: Listed | None = None
     for each in part:
-        if before is not None and not _follows(before, each):
+        if before is not None and not follows(before, each):
             break
         if each.record is not None and each.ref.name != blocking:
             head = each.record
@@ -203,8 +151,7 @@ def _is_kept(each: Listed, head: Record | None, job: Job | None, blocking: str) 
         return False
     if _own(each, job) is not None:
         return True
-    is_known = head is not None and (each.number in head.spec.open or each.uid == head.uid)
-    return is_known and each.ref.name != blocking
+    return head is not None and each.number in head.spec.open and each.ref.name != blocking
 
 
 def _own(each: Listed, job: Job | None) -> Job | None:
@@ -214,14 +161,14 @@ def _own(each: Listed, job: Job | None) -> Job | None:
 def _running_job(
     lost: list[Listed],
     part: list[Listed],
-    snapshot: Snapshot,
+    schedule: Schedule,
     jobs: Callable[[ObjectRef], Job | None],
     blocking: str,
 ) -> ObjectRef | None:
     """Return the Job that must end first: it would overlap with what is admitted next."""
     found = [_own(each, jobs(each.ref)) for each in lost]
-    if snapshot.schedule is not None and blocking not in {each.ref.name for each in part}:
-        found.append(jobs(replace(snapshot.schedule.ref, name=blocking)))  # the record is gone, its Job may not be
+    if blocking not in {each.ref.name for each in part}:
+        found.append(jobs(replace(schedule.ref, name=blocking)))  # the record is gone, its Job may not be
     return next((job.ref for job in found if job is not None and _is_running(job)), None)
 
 
@@ -231,7 +178,7 @@ def _is_running(job: Job) -> bool:
 
 def _closing(each: Listed, job: Job | None, writer: Writer, now: datetime) -> Closing:
     record = each.record or _stand_in(each)
-    ended = outcome_due(Run(record=record, job=job), now=now, writer=writer) if job else None
+    ended = outcome_due(Run(record=record, job=job), now=now, writer=writer)
     unknown = ended_without_job(
         record,
         reason="SetAside",
@@ -266,7 +213,9 @@ def _baseline(
     step: Unblock,
     now: datetime,
 ) -> ScheduleOccurrenceSpec:
-    runs = [Run(record=each.record) for each in part if each in kept or _has_ended(each, head)]  # type: ignore[arg-type]
+    readable = [Run(record=each.record) for each in part if each.record is not None]
+    going_on = {each.number for each in kept}
+    runs = [run for run in readable if run.is_finished or run.record.number in going_on]
     runs += [Run(record=replace(each.listed.record or _stand_in(each.listed), status=each.status)) for each in closings]
     known = replace(snapshot, head=head, runs=tuple(runs))
     consumed = max(filter(None, (_watermark(head), _stored_watermark(schedule), parse_utc(now))))
@@ -290,12 +239,6 @@ def _baseline(
             "message": f"{spec.message}; set aside: {step.record}"[:4096],
         }
     )
-
-
-def _has_ended(each: Listed, head: Record | None) -> bool:
-    """Tell whether a run has ended since the last record to trust called it open: its outcome is still to be counted."""
-    is_known = head is not None and (each.number in head.spec.open or each.uid == head.uid)
-    return is_known and each.record is not None and each.record.status.outcome is not None and not each.is_open
 
 
 def _given_up(head: Record | None, schedule: Schedule, until: datetime) -> Verdict | None:

@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from workflow_schedules.cluster import wire
-from workflow_schedules.cluster.cache import SeenJob
+from workflow_schedules.cluster.job_store import SeenJob
 from workflow_schedules.cluster.request_store import key_of
 
 if TYPE_CHECKING:
@@ -51,7 +51,11 @@ class Feed:
         if kind is None:
             self._on_list()
         gone = kind == "DELETED"
-        uid = self._cache.remove_schedule(body["metadata"]["uid"]) if gone else self._cache.put_schedule(body)
+        uid = (
+            self._cache.desired.remove_schedule(body["metadata"]["uid"])
+            if gone
+            else self._cache.desired.put_schedule(body)
+        )
         if uid is not None:
             self._wake([uid])
 
@@ -60,9 +64,9 @@ class Feed:
         if kind is None:
             self._on_list()
         if kind == "DELETED":
-            self._wake(self._cache.remove_definition(wire.ref_of(body), body["metadata"]["uid"]))
+            self._wake(self._cache.desired.remove_definition(wire.ref_of(body), body["metadata"]["uid"]))
         else:
-            self._wake(self._cache.put_definition(body))
+            self._wake(self._cache.desired.put_definition(body))
 
     def _wake(self, uids: Iterable[str]) -> None:
         """Wake schedules, and the requests that name them."""
@@ -82,7 +86,7 @@ class Feed:
 
     def job(self, kind: str, body: Body) -> None:
         """Take in a Job."""
-        self._cache.see_jobs_through(wire.version_of(body))
+        self._cache.job_store.see_through(wire.version_of(body))
         uid = self._cache.remove_job(body) if kind == "DELETED" else self._cache.put_job(body)
         if uid is not None:
             self._wakeups.wake(uid)

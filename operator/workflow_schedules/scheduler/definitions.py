@@ -58,7 +58,7 @@ class DefinitionStatuses:
         patch = {"metadata": {"resourceVersion": definition.resource_version}, "status": wanted.wire()}
         ref = definition.ref
         try:
-            self._cluster.cache.refresh_definition(
+            self._cluster.cache.desired.refresh_definition(
                 await self._cluster.client.patch_definition_status(ref.namespace, ref.name, patch)
             )
         except (NotFoundError, ForbiddenError):
@@ -70,11 +70,11 @@ class DefinitionStatuses:
 
     def _has_anothers(self, definition: Definition, fence: Fence) -> bool:
         cache, lease = self._cluster.cache, fence.writer.lease
-        return any(cache.is_anothers(uid, lease) for uid in cache.children_of(definition.ref))
+        return any(cache.is_anothers(uid, lease) for uid in cache.desired.children_of(definition.ref))
 
     def _count(self, definition: Definition) -> tuple[int, int, int]:
         cache = self._cluster.cache
-        children = [cache.schedules[uid] for uid in cache.children_of(definition.ref) if uid in cache.schedules]
+        children = [cache.schedules[uid] for uid in cache.desired.children_of(definition.ref) if uid in cache.schedules]
         enabled = sum(1 for schedule in children if schedule.spec and schedule.spec.enabled)
         return len(children), enabled, cache.places.unfinished_of(definition.uid)
 

@@ -179,7 +179,7 @@ class DryRuns:
         schedule = self._cluster.cache.schedules.get(uid)
         if schedule is None or schedule.is_deleting:
             return None
-        definition = self._cluster.cache.parent_of(schedule)
+        definition = self._cluster.cache.desired.parent_of(schedule)
         if definition is not None and definition_problem(definition) is not None:
             return None
         template = template_of(schedule, definition)

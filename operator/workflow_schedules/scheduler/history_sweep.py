@@ -7,10 +7,9 @@ list soon after a takeover and every few hours; of each namespace only as much i
 from __future__ import annotations
 
 import asyncio
-import heapq
 import logging
 from collections import defaultdict, deque
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +29,7 @@ from workflow_schedules.core.retention import (
     prune_records,
     prune_refused,
 )
+from workflow_schedules.scheduler.history_look import Found
 from workflow_schedules.scheduler.removal import NotNowError
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
+    from workflow_schedules.scheduler.history_look import Removal
     from workflow_schedules.scheduler.pacing import Pacer
     from workflow_schedules.scheduler.removal import Remover
 
@@ -44,18 +45,8 @@ log = logging.getLogger(__name__)
 
 FIRST_AFTER_SECONDS = 15.0  # after a takeover: what was due by then has been started
 EVERY_SECONDS = 6 * 3600.0
-MOST_AT_ONCE = 5000  # records that one look puts on the list to be removed; the next look takes the rest
 SOON_SECONDS = 60.0
 LOOK_AGAIN_SECONDS = 2.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Removal:
-    """One record that is to go; that of a deleted schedule takes its Job along."""
-
-    schedule_uid: str
-    record: KeptRecord
-    is_of_deleted: bool = False
 
 
 class HistorySweep:
@@ -76,7 +67,7 @@ class HistorySweep:
         self._deleted_kept = deleted_kept
         self._max_records = max_records
         self._on_removed = on_removed
-        self._removals: deque[_Removal] = deque()
+        self._removals: deque[Removal] = deque()
         self._lease = ""
 
     @property
@@ -112,8 +103,8 @@ class HistorySweep:
 
     # what there is
 
-    async def _look(self, pacer: Pacer) -> _Found:
-        found = _Found(self._max_records)
+    async def _look(self, pacer: Pacer) -> Found:
+        found = Found(self._max_records)
         namespace, rows = "", defaultdict[str, list[KeptRecord]](list)
         unreadable: set[str] = set()
         await pacer.turn()
@@ -131,14 +122,14 @@ class HistorySweep:
         self._judge_namespace(rows, unreadable, found)
         return found
 
-    def _judge_namespace(self, rows: dict[str, list[KeptRecord]], unreadable: set[str], found: _Found) -> None:
+    def _judge_namespace(self, rows: dict[str, list[KeptRecord]], unreadable: set[str], found: Found) -> None:
         for uid, records in rows.items():
             if is_key(uid):
                 self._judge_refused(uid, records, found, self._times())
             elif uid not in unreadable and not self._is_blocked(uid) and not self._is_anothers(records):
                 self._judge(uid, records, found, self._times())
 
-    def _judge(self, uid: str, records: list[KeptRecord], found: _Found, times: Times) -> None:
+    def _judge(self, uid: str, records: list[KeptRecord], found: Found, times: Times) -> None:
         cache = self._cluster.cache
         schedule = cache.schedules.get(uid)
         numbered = [record for record in records if record.number is not None]
@@ -156,7 +147,7 @@ class HistorySweep:
                 records,
                 log_head=stored if schedule is not None else (head.number if head else None),
                 open_numbers=head.open if head else (),
-                with_jobs={job.ref for job in cache.jobs_of(uid)},
+                with_jobs={job.ref for job in cache.job_store.of_schedule(uid)},
             )
         )
         surplus = 0
@@ -171,9 +162,9 @@ class HistorySweep:
     def _whose(self, refused: KeptRecord) -> str:
         """Return whose history a refused request is in: that of the schedule it names, else by the key of its name."""
         ref = replace(refused.ref, name=refused.schedule_name)
-        return self._cluster.cache.uid_named(ref) or str(ref)
+        return self._cluster.cache.desired.uid_named(ref) or str(ref)
 
-    def _judge_refused(self, key: str, records: list[KeptRecord], found: _Found, times: Times) -> None:
+    def _judge_refused(self, key: str, records: list[KeptRecord], found: Found, times: Times) -> None:
         due = prune_refused(records, retained=self._deleted_kept, times=times).now
         found.add(key, due)
         waiting = sorted(set(records).difference(due), key=lambda record: record.age_key)
@@ -216,7 +207,7 @@ class HistorySweep:
         self._removals = deque([*others, *(removal for removal in self._removals if removal.schedule_uid == uid)])
         await asyncio.sleep(seconds)
 
-    async def _remove(self, removal: _Removal, remover: Remover) -> None:
+    async def _remove(self, removal: Removal, remover: Remover) -> None:
         uid, record = removal.schedule_uid, removal.record
         cache = self._cluster.cache
         if self._is_blocked(uid) or (removal.is_of_deleted and uid in cache.schedules):
@@ -255,48 +246,6 @@ class HistorySweep:
         body = await client.get_occurrence(ref.namespace, ref.name)
         fence.check()
         await client.patch_occurrence_status(ref.namespace, ref.name, _gone_patch(body, self._cluster.now(), fence))
-
-
-class _Found:
-    """What one look found."""
-
-    def __init__(self, max_records: int) -> None:
-        self.total = 0
-        self.newly_gone: list[tuple[str, KeptRecord]] = []
-        self.is_cut = False
-        self._max_records = max_records
-        self._due: list[_Removal] = []
-        self._spare: list[tuple[float, int, _Removal]] = []  # the oldest that could go, newest of them first
-        self._noted = 0
-
-    def add(self, uid: str, records: tuple[KeptRecord, ...], *, is_of_deleted: bool = False) -> None:
-        """Put records on the list."""
-        room = max(0, MOST_AT_ONCE - len(self._due))
-        self.is_cut = self.is_cut or len(records) > room
-        self._due += [
-            _Removal(schedule_uid=uid, record=record, is_of_deleted=is_of_deleted) for record in records[:room]
-        ]
-
-    def note_spare(self, uid: str, records: tuple[KeptRecord, ...]) -> None:
-        """Note records that may go if there are too many in all."""
-        if not self._max_records:
-            return
-        for record in records:
-            self._noted += 1  # a tie-breaker
-            age = (record.finished_at or record.created_at).timestamp()
-            heapq.heappush(self._spare, (-age, self._noted, _Removal(schedule_uid=uid, record=record)))
-            if len(self._spare) > MOST_AT_ONCE:
-                heapq.heappop(self._spare)
-
-    def removals(self) -> list[_Removal]:
-        """Return everything that is to go."""
-        excess = self.total - len(self._due) - self._max_records if self._max_records else 0
-        if excess <= 0:
-            return self._due
-        oldest_first = [removal for _, _, removal in sorted(self._spare, reverse=True)]
-        self.is_cut = self.is_cut or len(oldest_first) == MOST_AT_ONCE < excess
-        log.info("there are more records than maxOccurrenceRecords", extra={"records": self.total})
-        return self._due + oldest_first[:excess]
 
 
 def _gone_patch(body: dict[str, Any], now: datetime, fence: Fence) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from workflow_schedules.api.common import ConditionStatus, wire_name
 from workflow_schedules.api.schedule import WorkflowScheduleStatus
 from workflow_schedules.cluster.apply import reread_schedule
-from workflow_schedules.cluster.backoff import pause_seconds
+from workflow_schedules.cluster.backoff import REFUSED_LIMIT_SECONDS, pause_seconds
 from workflow_schedules.cluster.errors import (
     ClusterError,
     ConflictError,
@@ -24,7 +24,7 @@ from workflow_schedules.cluster.errors import (
 )
 from workflow_schedules.core.log import open_runs
 from workflow_schedules.core.outcome import RUNNING_AFTER
-from workflow_schedules.core.status import project
+from workflow_schedules.core.status import is_change_unrecorded, project
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,6 +39,7 @@ ACKNOWLEDGE_AFTER = timedelta(milliseconds=100)  # people and `kubectl wait` loo
 AFTER_OUTCOME = timedelta(seconds=1)
 AFTER_ADMISSION = RUNNING_AFTER  # a run that ends within this costs one write of each status, not two
 WHEN_BUSY = timedelta(seconds=1)
+LONGEST_WAIT = timedelta(seconds=REFUSED_LIMIT_SECONDS)
 WRITERS_AT_STOP = 8
 _WRITER_FIELDS = ("fencing_epoch", "writer", "lease")
 _FIELDS = frozenset(map(wire_name, WorkflowScheduleStatus.model_fields))
@@ -54,8 +55,16 @@ class Projections:
         self._failures: dict[str, int] = {}
         self._reported: dict[str, tuple[int, str]] = {}
 
-    async def keep(self, uid: str, snapshot: Snapshot, *, fence: Fence) -> datetime | None:
+    async def keep(
+        self, uid: str, snapshot: Snapshot, *, fence: Fence, overdue_until: datetime | None = None
+    ) -> datetime | None:
         """Write the status if it is due and says something new.
+
+        Args:
+            uid: of the schedule.
+            snapshot: what is known of it.
+            fence: of the epoch that writes.
+            overdue_until: it is due already, and when this is called again at the latest, whatever is returned.
 
         Returns:
             When to call again; None when there is nothing left to write.
@@ -71,9 +80,12 @@ class Projections:
         wanted = now + _delay(snapshot, schedule, held=self._cluster.cache.log(uid).held)
         if due is None or (due > now and wanted < due and uid not in self._failures):
             due = self._due[uid] = wanted
+        if overdue_until is not None and uid not in self._failures:
+            due = now
         if due > now:
             return due
-        if self._is_busy() and schedule.status is not None:
+        can_wait = overdue_until is None or overdue_until <= now + LONGEST_WAIT
+        if self._is_busy() and schedule.status is not None and can_wait:
             self._due[uid] = now + WHEN_BUSY
             return self._due[uid]
         return await self._write(uid, snapshot, schedule, fence)
@@ -85,10 +97,18 @@ class Projections:
         async def flush_one(uid: str) -> None:
             async with slots:
                 snapshot = observe(uid)
-                if snapshot.schedule is not None and snapshot.is_log_read:
+                if (
+                    snapshot.schedule is not None
+                    and snapshot.is_log_read
+                    and self._may_show(snapshot, snapshot.schedule)
+                ):
                     await self._write(uid, snapshot, snapshot.schedule, fence)
 
         await asyncio.gather(*(flush_one(uid) for uid in list(self._due)))
+
+    def _may_show(self, snapshot: Snapshot, schedule: Schedule) -> bool:
+        """Tell whether the schedule as it is now is on record: an edit may have come in while the last writes were awaited."""
+        return not is_change_unrecorded(snapshot, schedule, now=self._cluster.now())
 
     async def _write(self, uid: str, snapshot: Snapshot, schedule: Schedule, fence: Fence) -> datetime | None:
         del self._due[uid]
@@ -108,7 +128,7 @@ class Projections:
         fence.check()
         try:
             answer = await self._cluster.client.patch_schedule_status(schedule.ref.namespace, schedule.ref.name, patch)
-            self._cluster.cache.refresh_schedule(answer)
+            self._cluster.cache.desired.refresh_schedule(answer)
         except (ConflictError, NotFoundError) as error:
             return await self._look_again(uid, schedule, error)
         except ClusterError as error:

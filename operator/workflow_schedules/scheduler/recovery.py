@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from workflow_schedules.api import names
 from workflow_schedules.api.occurrence import FINAL_OUTCOMES, Cause, Decision
 from workflow_schedules.cluster import wire
-from workflow_schedules.cluster.cache import SeenJob
 from workflow_schedules.cluster.errors import ForbiddenError, InvalidError, NotFoundError
+from workflow_schedules.cluster.job_store import SeenJob
 from workflow_schedules.cluster.methods import DEFINITIONS, JOBS, OCCURRENCES, SCHEDULES
 from workflow_schedules.core.job import labels
 from workflow_schedules.core.leases_apart import is_other_lease
@@ -163,7 +163,7 @@ def _suspect(cluster: Cluster, body: wire.Json, why: str) -> None:
     name = str(body["metadata"]["name"])
     reference = (body.get("spec") or {}).get("scheduleRef")
     uid = reference.get("uid") if isinstance(reference, dict) else None
-    for known in (uid, *cluster.cache.uids_in(wire.ref_of(body).namespace)):
+    for known in (uid, *cluster.cache.desired.uids_in(wire.ref_of(body).namespace)):
         if isinstance(known, str) and names.is_record_name_of(name, known):
             cluster.cache.log(known).suspect = (name, why)
             return

@@ -62,7 +62,7 @@ class Remover:
         """
         client = self._cluster.client
         await self._remove(schedule_uid, lambda: client.delete_job(ref.namespace, ref.name, uid=uid))
-        self._cluster.cache.forget_job(ref, uid)
+        self._cluster.cache.job_store.drop_removed(ref, uid)
 
     async def remove_record(self, schedule_uid: str, ref: ObjectRef, uid: str) -> None:
         """Remove a record; see `remove_job`."""

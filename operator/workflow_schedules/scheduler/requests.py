@@ -9,8 +9,9 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from workflow_schedules.cluster.requests import apply_request
+from workflow_schedules.cluster.snapshots import queue_of
 from workflow_schedules.core.decide_requests import Refuse, decide_requests
-from workflow_schedules.core.model import WriteOutcome
+from workflow_schedules.core.plan import WriteOutcome
 from workflow_schedules.core.runs import REQUEST_LIFE
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ async def reconcile_requests(key: str, *, cluster: Cluster, wakeups: WakeUps, fe
     """
     while True:
         monotonic = cluster.monotonic()
-        queue = cluster.cache.queue(
+        queue = queue_of(
+            cluster.cache,
             key,
             writer=fence.writer,
             since_acquired=timedelta(seconds=monotonic - fence.acquired_at),

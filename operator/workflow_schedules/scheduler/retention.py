@@ -110,7 +110,7 @@ class Retention:
         self._due.clear()
         self._removed.clear()
         self._foreign.clear()
-        for uid in self._cluster.cache.schedules_with_jobs():
+        for uid in self._cluster.cache.job_store.schedules():
             self._due.wake_at(uid, self._times(fence).free_at())
 
     async def run(self, fence: Fence, *, stop: asyncio.Event) -> None:
@@ -188,7 +188,9 @@ class Retention:
     def _finished_jobs(self, uid: str, lease: str) -> list[FinishedJob]:
         cache = self._cluster.cache
         ended = [
-            job for job in cache.jobs_of(uid) if job.phase in _ENDED and not cache.is_of_another_s_request(job, lease)
+            job
+            for job in cache.job_store.of_schedule(uid)
+            if job.phase in _ENDED and not cache.is_of_another_s_request(job, lease)
         ]
         return [_finished(job) for job in ended if job.recorded_at is not None or job.uid not in self._foreign]
 
@@ -203,7 +205,7 @@ class Retention:
             record = None
         if record is not None and is_other_lease(record.spec.lease, remover.lease):
             record = None
-        if record is None or not self._cluster.cache.note_recorded(record):
+        if record is None or not self._cluster.cache.job_store.note_recorded(record):
             self._foreign.add(job.uid)  # not a run's, or its outcome is still to be written, which is noted then
 
     # records
@@ -220,14 +222,14 @@ class Retention:
         if surplus < min(BATCH, max(LEAST_BATCH, limit)):
             return None
         await remover.turn(uid)
-        size = min(min(surplus, TURN) + SPARE + len(cache.jobs_of(uid)), PAGE_OBJECTS)
+        size = min(min(surplus, TURN) + SPARE + len(cache.job_store.of_schedule(uid)), PAGE_OBJECTS)
         oldest, is_all = await self._oldest(schedule, size)
         surplus = _count(oldest, memory.head, is_all=is_all) - limit
         prunable = prunable_records(
             oldest,
             log_head=schedule.status.log_head,
             open_numbers=memory.head.spec.open,
-            with_jobs={job.ref for job in cache.jobs_of(uid)},
+            with_jobs={job.ref for job in cache.job_store.of_schedule(uid)},
         )
         plan = prune_records(prunable, surplus=min(surplus, TURN), times=times)
         for record in plan.now:

@@ -50,7 +50,7 @@ class Sweep:
         client, cache = self._cluster.client, self._cluster.cache
         definitions = await client.list_all(DEFINITIONS)
         schedules = await client.list_all(SCHEDULES)
-        woken = cache.drop_vanished(schedules, definitions)
+        woken = cache.desired.drop_vanished(schedules, definitions)
         if woken:
             log.info("found deletions that no watch had told", extra={"schedules": len(woken)})
         self._wakeups.wake_all(woken)

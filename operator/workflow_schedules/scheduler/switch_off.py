@@ -76,7 +76,7 @@ class SwitchOff:
         """Forget a change that is on record, or was none for the schedules."""
         if definition.problem is None:
             self._done.pop(definition.uid, None)
-            self._cluster.cache.switched_off.discard(definition.uid)
+            self._cluster.cache.desired.switched_off.discard(definition.uid)
 
     def _is_due(self, definition: Definition) -> bool:
         if definition.is_enabled or definition.problem is not None:
@@ -87,11 +87,11 @@ class SwitchOff:
         if status is not None and status.observed_generation == definition.generation:
             return False
         was_enabled = status is not None and status.enabled
-        return bool(was_enabled) or definition.uid in self._cluster.cache.switched_off
+        return bool(was_enabled) or definition.uid in self._cluster.cache.desired.switched_off
 
     def _enabled(self, definition: Definition, done: set[str]) -> list[Schedule]:
         cache = self._cluster.cache
-        known = (cache.schedules.get(uid) for uid in cache.children_of(definition.ref) if uid not in done)
+        known = (cache.schedules.get(uid) for uid in cache.desired.children_of(definition.ref) if uid not in done)
         return [each for each in known if each and not each.is_deleting and each.spec and each.spec.enabled]
 
     async def _disable(self, schedule: Schedule, definition: Definition, fence: Fence) -> bool:
@@ -112,7 +112,7 @@ class SwitchOff:
         except ClusterError as error:
             log.warning("a schedule is not disabled yet", extra={"schedule": str(ref), "error": error.message})
             return False
-        self._cluster.cache.refresh_schedule(answer)
+        self._cluster.cache.desired.refresh_schedule(answer)
         self._wake(schedule.uid)
         log.info("disabled with its definition", extra={"schedule": str(ref), "definition": str(definition.ref)})
         return True
