@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from workflow_schedules.api.common import parse_utc
@@ -22,16 +22,18 @@ Json = dict[str, Any]
 
 FINAL = frozenset({"Completed", "Failed", "Exhausted", "Cancelled"})
 PATIENCE = timedelta(seconds=10)
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(slots=True)
 class Log:
-    """Everything ever seen of one schedule."""
+    """Everything ever seen of one schedule; `touched_at` is when a record or a Job of it changed last."""
 
     schedule: Json | None = None
     specs: dict[int, Json] = field(default_factory=dict)
     records: list[Json] = field(default_factory=list)
     jobs: dict[str, Json] = field(default_factory=dict)
+    touched_at: datetime = _EARLIEST
 
     def spec_of(self, record_spec: Json) -> Json:
         """The spec of the schedule that a record was decided on."""
@@ -82,35 +84,43 @@ def account_problems(log: Log) -> list[str]:
     return found
 
 
-def undecided(log: Log, now: datetime) -> list[str]:
-    """What is due, not decided, and not the visible candidate of an active schedule."""
+def undecided(log: Log, until: datetime) -> list[str]:
+    """What was due by then, is not decided, and not the visible candidate of an active schedule."""
     if log.schedule is None or not log.records or log.records[-1]["spec"].get("state") != "Active":
         return []
     head, generation = log.records[-1]["spec"], log.schedule["metadata"]["generation"]
     is_used_up = len(admitted(log.records)) >= log.schedule["spec"].get("runLimit", math.inf)
     if is_used_up or "deletionTimestamp" in log.schedule["metadata"]:
         return []
-    due = _due(log, generation, parse_utc(head["consumedThroughTime"]), now - PATIENCE)
+    due = _due(log, generation, parse_utc(head["consumedThroughTime"]), until)
     candidates = (log.schedule.get("status") or {}).get("candidates", [])
     name = log.schedule["metadata"]["name"]
     blind = _excluded_behind(log.schedule, due) if candidates else set()
     return [f"I3: {at} of {name} is due and undecided" for at in due if _text(at) not in candidates and at not in blind]
 
 
-def first_start(log: Log, record_spec: Json) -> datetime:
-    """Return when the run of a record may start: instant + jitter."""
-    instant = parse_utc(record_spec["scheduledTime"])
+def first_start(log: Log, record_spec: Json) -> datetime | None:
+    """Return when the run of a record may start: instant + jitter; None if nobody can read its instant."""
+    instant = read_time(record_spec["scheduledTime"])
     accepted = _accepted(log, record_spec["generation"])
-    if accepted is None:
+    if instant is None or accepted is None:
         return instant
     return Jitter.of(record_spec["scheduleRef"]["uid"], accepted.spec).start_of(instant, accepted.trigger)
 
 
 def last_start(log: Log, record_spec: Json) -> datetime | None:
     """Return until when the run of a record may start: deadline after it could; None is unbounded (contract 2)."""
-    accepted = _accepted(log, record_spec["generation"])
+    first, accepted = first_start(log, record_spec), _accepted(log, record_spec["generation"])
     deadline = Misfire.of(accepted.spec).deadline if accepted else None
-    return None if deadline is None else first_start(log, record_spec) + deadline
+    return None if first is None or deadline is None else first + deadline
+
+
+def read_time(text: object) -> datetime | None:
+    """Read a time that anybody may have written."""
+    try:
+        return parse_utc(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
 
 
 def finished_at(job: Json) -> datetime | None:

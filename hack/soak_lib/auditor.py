@@ -23,10 +23,10 @@ from soak_lib.accounts import (
     finished_at,
     first_start,
     last_start,
+    read_time,
     undecided,
 )
 from soak_lib.idle_writes import IdleWrites
-from workflow_schedules.api.common import parse_utc
 
 if TYPE_CHECKING:
     from soak_lib.commits import Commit
@@ -49,11 +49,23 @@ MISSING = timedelta(seconds=240)  # by then an operator that leads has said what
 
 
 class Auditor:
-    """See the module; `violations` holds what was wrong at a commit, each with its invariant in front."""
+    """See the module; `violations` holds what was wrong at a commit, each with its invariant in front.
 
-    def __init__(self) -> None:
+    Args:
+        is_guarded: nobody but the operator can remove a record, as the policies have it (R30).
+        patience: how long a leader may take to decide on an instant and to record an end.
+        status_lag: how much later than the log the status of a schedule may tell its candidates.
+    """
+
+    def __init__(
+        self, *, is_guarded: bool = True, patience: timedelta = PATIENCE, status_lag: timedelta = timedelta()
+    ) -> None:
+        self._status_lag = status_lag
+        self._is_guarded = is_guarded
+        self._patience = patience
         self._logs: dict[str, Log] = defaultdict(Log)
         self._records: dict[str, Json] = {}
+        self._removed: set[str] = set()  # records, by UID
         self._touched: dict[str, datetime] = {}  # when a record or its Job last changed, by the record's UID
         self._started: dict[tuple[str, str], str] = {}
         self._epochs: dict[str, tuple[int, datetime]] = {}
@@ -85,8 +97,15 @@ class Auditor:
         for log in self._logs.values():
             found += chain_problems(log.records)
             found += account_problems(log)
-            if is_settled:
-                found += self._unrecorded(log, now) + undecided(log, now)
+        return found + (self.unsettled(now) if is_settled else [])
+
+    def unsettled(self, now: datetime) -> list[str]:
+        """Return what a leader that has had its time would have decided, or recorded, or told."""
+        found = []
+        for log in self._logs.values():
+            found += self._unrecorded(log, now)
+            if now - log.touched_at > self._status_lag:
+                found += undecided(log, now - self._patience)
         return found
 
     def jobs_started(self) -> int:
@@ -119,25 +138,32 @@ class Auditor:
                 self._wrong("I4", f"status.{name} of {body['metadata']['name']} went back", commit.at)
 
     def _see_record(self, commit: Commit) -> None:
-        if commit.after is None:
-            return
-        body = commit.after
+        body = commit.body
         spec, uid = body["spec"], body["spec"]["scheduleRef"].get("uid", "")
         if spec.get("cause") != "Scheduled":
             return
+        if commit.after is None:
+            self._judge_removal(self._logs[uid], body, commit.at)
+            return
         name, known = body["metadata"]["name"], self._records.get(body["metadata"]["uid"])
         if known is None:
-            self._judge_new(self._logs[uid], body, commit.at)
+            self._judge_new(self._logs[uid], body, commit)
             self._logs[uid].records.append(body)
         else:
             was = (known.get("status") or {}).get("outcome")
             if was in FINAL and body.get("status", {}).get("outcome") != was:
                 self._wrong("I7", f"the outcome of {name} changed from {was}", commit.at)
         self._records[body["metadata"]["uid"]] = body
-        self._touched[body["metadata"]["uid"]] = commit.at
+        self._touched[body["metadata"]["uid"]] = self._logs[uid].touched_at = commit.at
 
-    def _judge_new(self, log: Log, body: Json, at: datetime) -> None:
-        spec, name = body["spec"], body["metadata"]["name"]
+    def _judge_removal(self, log: Log, body: Json, at: datetime) -> None:
+        self._removed.add(body["metadata"]["uid"])
+        is_wanted = log.schedule is not None and "deletionTimestamp" not in log.schedule["metadata"]
+        if self._is_guarded and is_wanted and body["spec"]["decision"] == "Admitted" and not self._is_final(body):
+            self._wrong("I7", f"{body['metadata']['name']} was removed without an outcome", at)
+
+    def _judge_new(self, log: Log, body: Json, commit: Commit) -> None:
+        spec, name, at = body["spec"], body["metadata"]["name"], commit.at
         head = log.records[-1]["spec"] if log.records else {}
         self._judge_epoch(spec, head, name, at)
         if spec["decision"] != "Admitted":
@@ -151,7 +177,7 @@ class Auditor:
         if len(admitted(log.records)) >= log.spec_of(spec).get("runLimit", math.inf):
             self._wrong("I5", f"{name} was admitted beyond its runLimit", at)
         self._judge_overlap(log, spec, name, at)
-        self._judge_start(log, spec, body, "was admitted", at)
+        self._judge_start(log, spec, commit, "was admitted")
 
     def _judge_epoch(self, spec: Json, head: Json, name: str, at: datetime) -> None:
         epoch, lease = spec.get("fencingEpoch", 0), spec.get("lease", "")
@@ -163,11 +189,12 @@ class Auditor:
         elif epoch < newest and at - since > STALE:
             self._wrong("I6", f"{name} is of epoch {epoch}, long after the first record of {newest}", at)
 
-    def _judge_start(self, log: Log, spec: Json, body: Json, what: str, at: datetime) -> None:
-        """Judge by the stamp of the API server, which it puts on a create before it stores it."""
-        latest, stamp = last_start(log, spec), body["metadata"].get("creationTimestamp")
-        if latest is not None and stamp is not None and parse_utc(stamp) > latest + CLOCKS:
-            self._wrong("late", f"{body['metadata']['name']} {what} at {stamp}, its deadline was {latest}", at)
+    def _judge_start(self, log: Log, spec: Json, commit: Commit, what: str) -> None:
+        """Judge by when the request arrived, since nobody can call it back after that; else by the API server's own stamp."""
+        latest, name = last_start(log, spec), commit.body["metadata"]["name"]
+        arrived = commit.received_at or read_time(commit.body["metadata"].get("creationTimestamp"))
+        if latest is not None and arrived is not None and arrived > latest + CLOCKS:
+            self._wrong("late", f"{name} {what} at {arrived:%H:%M:%S}, its deadline was {latest:%H:%M:%S}", commit.at)
 
     def _judge_overlap(self, log: Log, spec: Json, name: str, at: datetime) -> None:
         rules = log.spec_of(spec)
@@ -189,15 +216,15 @@ class Auditor:
         spec, uid = record["spec"], body["metadata"]["uid"]
         log = self._logs[spec["scheduleRef"]["uid"]]
         if commit.before is None:
-            self._judge_job(log, record, body, commit.at)
-        self._touched[owner] = commit.at
+            self._judge_job(log, record, commit)
+        self._touched[owner] = log.touched_at = commit.at
         if commit.after is None:
             log.jobs.pop(uid, None)
         else:
             log.jobs[uid] = body
 
-    def _judge_job(self, log: Log, record: Json, job: Json, at: datetime) -> None:
-        spec, name = record["spec"], job["metadata"]["name"]
+    def _judge_job(self, log: Log, record: Json, commit: Commit) -> None:
+        spec, name, at = record["spec"], commit.body["metadata"]["name"], commit.at
         key = (spec["scheduleRef"]["uid"], spec["scheduledTime"])
         if key in self._started:
             self._wrong("I1", f"a second Job for {spec['scheduledTime']}: {name} after {self._started[key]}", at)
@@ -208,8 +235,9 @@ class Auditor:
         active = [each for each in log.jobs.values() if not finished_at(each)]
         if len(active) >= limit:
             self._wrong("I2", f"Job {name} was made beside {len(active)} unfinished, {limit} allowed", at)
-        self._judge_start(log, spec, job, "was made as a Job", at)
-        self.lateness.append((at - first_start(log, spec)).total_seconds())
+        self._judge_start(log, spec, commit, "was made as a Job")
+        if first := first_start(log, spec):
+            self.lateness.append((at - first).total_seconds())
 
     def _outcome(self, record: Json) -> str | None:
         now = self._records.get(record["metadata"]["uid"], record)
@@ -224,13 +252,13 @@ class Auditor:
         found = []
         jobs = {job["metadata"]["name"]: job for job in log.jobs.values()}
         for record in admitted(log.records):
-            if self._is_final(record):
+            if self._is_final(record) or record["metadata"]["uid"] in self._removed:
                 continue
             name = record["metadata"]["name"]
             job = jobs.get(name)
-            ended = finished_at(job) if job else None
-            if ended is not None and now - ended > PATIENCE:
+            waited = now - self._touched[record["metadata"]["uid"]]
+            if job is not None and finished_at(job) is not None and waited > self._patience:
                 found.append(f"I7: {name} has no outcome though its Job ended")
-            elif job is None and now - self._touched[record["metadata"]["uid"]] > MISSING:
+            elif job is None and waited > MISSING:
                 found.append(f"I7: {name} has no outcome though it has no Job")
         return found

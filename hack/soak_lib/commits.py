@@ -29,12 +29,14 @@ class Commit:
     Attributes:
         kind: the plural, in lower case.
         at: when it was made, by the API server's clock or that of whoever saw it.
+        received_at: when the API server got the request, where that is known.
     """
 
     kind: str
     before: Json | None
     after: Json | None
     at: datetime
+    received_at: datetime | None = None
 
     @property
     def body(self) -> Json:
@@ -55,6 +57,7 @@ class Told:
     is_removed: bool
     at: datetime
     uid: str = ""  # only without a body
+    received_at: datetime | None = None
 
 
 class CommitOrder:
@@ -66,12 +69,15 @@ class CommitOrder:
         self._count = itertools.count()
         self._now: datetime | None = None
         self._bodies: dict[tuple[str, str, str], Json] = {}  # by kind, namespace and name, as of the last commit given
+        self._waiting: dict[tuple[str, str, str, int], datetime | None] = {}  # versions in the heap, and when received
         self._gone: set[str] = set()  # UIDs
         self.newest_version = 0
 
     def add(self, told: Told) -> None:
-        """Take one version."""
+        """Take one version; one that is known already changes nothing, so that telling it again holds nothing up."""
         self.newest_version = max(self.newest_version, told.version)
+        if self._is_known(told):
+            return
         self._now = told.at if self._now is None else max(self._now, told.at)
         heapq.heappush(self._heap, (told.version, next(self._count), told))
 
@@ -84,11 +90,23 @@ class CommitOrder:
         """Give what is there of one kind, as of the last commit given."""
         return {(namespace, name): body for (of, namespace, name), body in self._bodies.items() if of == kind}
 
+    def _is_known(self, told: Told) -> bool:
+        if told.body is None or told.is_removed:
+            return False
+        waiting = (told.kind, *told.key, told.version)
+        known = self._bodies.get((told.kind, *told.key))
+        if known is not None and not _is_newer(told, known):
+            return True
+        is_waiting = waiting in self._waiting
+        self._waiting[waiting] = self._waiting.get(waiting) or told.received_at
+        return is_waiting
+
     def _is_old(self, told: Told) -> bool:
         return self._now is not None and self._now - told.at > self._latest
 
     def _commits(self, told: Told) -> Iterator[Commit]:
         place = (told.kind, *told.key)
+        received_at = self._waiting.pop((*place, told.version), None)
         before = self._bodies.get(place)
         body = told.body if told.body is not None else before
         if (
@@ -104,7 +122,7 @@ class CommitOrder:
             yield self._removed(place, before or body, told)
             return
         self._bodies[place] = body
-        yield Commit(kind=told.kind, before=before, after=body, at=told.at)
+        yield Commit(kind=told.kind, before=before, after=body, at=told.at, received_at=received_at)
 
     def _removed(self, place: tuple[str, str, str], body: Json, told: Told) -> Commit:
         self._bodies.pop(place, None)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 RESOURCES = {resource.plural: resource for resource in (DEFINITIONS, SCHEDULES, OCCURRENCES, JOBS)}
+PATIENCE = timedelta(seconds=45)  # for the decision on an instant, and the record of an end, on a machine that is busy
 _EVERY_SECONDS = 1.0
 
 
@@ -38,36 +40,44 @@ class Observer:
     """
 
     def __init__(self, transport: Transport, audit_log: Path | None, *, on_job: Callable[[Json, bool], None]) -> None:
-        self.auditor = Auditor()
+        self.auditor = Auditor(patience=PATIENCE, status_lag=PATIENCE)
         self.order = CommitOrder()
         self._client = Client(transport)
         self._log = AuditLog(audit_log) if audit_log else None
         self._on_job = on_job
         self._tasks: list[asyncio.Task[None]] = []
+        self.told: Counter[str] = Counter()  # how much each source told
 
     def start(self) -> None:
         self._tasks = [asyncio.create_task(self._watch(kind, resource)) for kind, resource in RESOURCES.items()]
         self._tasks.append(asyncio.create_task(self._follow_log()))
 
     async def stop(self) -> None:
-        """Stop watching, take what was left out from a list of all that is there, and judge it all.
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._log:
+            self._log.close()
+
+    async def look(self) -> datetime:
+        """Take what was left out from a list of all that is there, and judge everything so far.
+
+        Returns:
+            As of when.
 
         Raises:
             ClusterError: the API server can't be read.
         """
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        now = datetime.now(UTC)
         lists = {kind: await self._client.list_all(resource) for kind, resource in RESOURCES.items()}
         self._read_log()
-        if self._log:
-            self._log.close()
         for kind, (items, _) in lists.items():
             self._take_all(kind, items)
         self._judge(everything=True)
         for kind, (items, version) in lists.items():
             self._take_missing(kind, items, version)
         self._judge(everything=True)
+        return now
 
     async def _watch(self, kind: str, resource: Resource) -> None:
         await watch(self._client, resource, on_list=partial(self._listed, kind), on_event=partial(self._changed, kind))
@@ -81,12 +91,14 @@ class Observer:
 
     def _changed(self, kind: str, event: str, body: Json) -> None:
         is_gone = event == "DELETED"
+        self.told["versions told by watches"] += 1
         self.order.add(told(kind, body, datetime.now(UTC), is_removed=is_gone))
         if kind == "jobs":
             self._on_job(body, is_gone)
 
     def _take_all(self, kind: str, items: list[Json]) -> None:
         now = datetime.now(UTC)
+        self.told["versions told by lists"] += len(items)
         for body in items:
             self.order.add(told(kind, body, now))
 
@@ -96,7 +108,7 @@ class Observer:
         there = {body["metadata"]["uid"] for body in items}
         for key, body in self.order.present(kind).items():
             uid = body["metadata"]["uid"]
-            if uid not in there:
+            if uid not in there and int(body["metadata"]["resourceVersion"]) <= int(version):
                 self.order.add(
                     Told(version=int(version), kind=kind, key=key, body=None, is_removed=True, at=now, uid=uid)
                 )
@@ -111,6 +123,7 @@ class Observer:
         if self._log:
             for line in self._log.lines():
                 if found := told_by(line, self.order.newest_version):
+                    self.told["versions told by the audit log"] += 1
                     self.order.add(found)
 
     def _judge(self, *, everything: bool = False) -> None:

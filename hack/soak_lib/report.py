@@ -44,7 +44,7 @@ class Verdict:
 def progress(auditor: Auditor, vitals: Vitals, *, latest_fault: str, leader: str | None) -> str:
     decisions, outcomes = auditor.decisions(), auditor.outcomes()
     ended = sum(count for outcome, count in outcomes.items() if outcome not in {"none yet", "Running", "Interrupted"})
-    rss = " ".join(f"{sample.rss:.0f}" for sample in list(vitals.latest().values())[-3:])
+    rss = " ".join(f"{sample.rss:.0f}" for sample in vitals.latest().values())
     return (
         f"{auditor.commits} commits, admitted {decisions['Admitted']}, ended {ended}, violations "
         f"{len(auditor.violations)}; leader {leader or '-'}; RSS {rss} MiB; last fault: {latest_fault}"
@@ -52,27 +52,31 @@ def progress(auditor: Auditor, vitals: Vitals, *, latest_fault: str, leader: str
 
 
 def tables(
-    auditor: Auditor, verdict: Verdict, *, deeds: Mapping[str, int], faults: Mapping[str, int], vitals: Vitals
+    auditor: Auditor,
+    verdict: Verdict,
+    *,
+    told: Mapping[str, int],
+    deeds: Mapping[str, int],
+    faults: Mapping[str, int],
+    vitals: Vitals,
 ) -> Iterator[str]:
     """Yield the lines of the end."""
     yield ""
-    yield from _table("what happened", {"commits judged": auditor.commits, "Jobs made": auditor.jobs_started()})
+    yield from _table("what happened", {**told, "commits judged": auditor.commits, "Jobs made": auditor.jobs_started()})
     yield from _table("decisions", auditor.decisions())
     yield from _table("outcomes of admitted runs", auditor.outcomes())
     yield from _table("people", deeds)
     yield from _table("faults", faults)
     yield from _start_times(auditor.lateness)
-    yield "operators, samples of RSS (MiB), file descriptors, tasks: first, median, last"
+    yield "operators, samples of RSS (MiB), file descriptors, tasks: seven of each process, from first to last"
     for name, samples in vitals.series.items():
-        middle = samples[len(samples) // 2]
-        shown = "   ".join(
-            f"{each.rss:.0f}/{each.fds:.0f}/{each.tasks:.0f}" for each in (samples[0], middle, samples[-1])
-        )
-        yield f"  {name:24} {len(samples):4} samples   {shown}"
+        some = [samples[(len(samples) - 1) * sixth // 6] for sixth in range(7)]
+        shown = "  ".join(f"{each.rss:.0f}/{each.fds:.0f}/{each.tasks:.0f}" for each in some)
+        yield f"  {name:16} {len(samples):4} samples  {shown}"
     yield "growth over the second half of each process that ran for long enough"
     for growth in verdict.growths:
-        told = f"median {growth.median:7.1f}  {growth.grown:+7.1f} (up to {growth.allowed:.1f})"
-        yield f"  {growth.process:24} {growth.figure:6} {told}  {'flat' if growth.is_flat else 'GROWS'}"
+        shape = f"median {growth.median:7.1f}  {growth.grown:+7.1f} (up to {growth.allowed:.1f})"
+        yield f"  {growth.process:24} {growth.figure:6} {shape}  {'flat' if growth.is_flat else 'GROWS'}"
     yield from _table("violations", verdict.counts())
     for problem in (*verdict.problems[:_SHOWN], *verdict.failures):
         yield f"  {problem}"
