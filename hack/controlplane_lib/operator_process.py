@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -31,12 +32,20 @@ class OperatorProcess:
         folder: where its kubeconfig and log go.
         name: of this one, where there are several.
         environment: settings beside its defaults.
+        server: where it is to believe the API server is; a proxy on plain HTTP, say.
     """
 
     def __init__(
-        self, plane: ControlPlane, folder: Path, *, name: str = "operator", environment: Mapping[str, str] | None = None
+        self,
+        plane: ControlPlane,
+        folder: Path,
+        *,
+        name: str = "operator",
+        environment: Mapping[str, str] | None = None,
+        server: str | None = None,
     ) -> None:
         self._plane = plane
+        self._server = server
         self._folder = folder
         self._name = name
         self._environment = dict(environment or {})
@@ -70,6 +79,8 @@ class OperatorProcess:
         kubeconfig = self._folder / f"{self._name}.kubeconfig"
         if not kubeconfig.exists():
             self._plane.operator_kubeconfig(kubeconfig)
+            if self._server:
+                _redirect(kubeconfig, self._server)
         self._port = ports.free_ports(1)[0]
         environment = {
             "TMPDIR": str(self._folder),  # what a killed one leaves goes with the folder
@@ -113,6 +124,14 @@ class OperatorProcess:
     def _is_ready(self) -> bool:
         return self.readiness() == "ok"
 
+    def ask(self, path: str) -> str | None:
+        """What it answers at its port for probes; None if it doesn't, or says that not all is well."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}{path}", timeout=1) as answer:
+                return str(answer.read().decode())
+        except OSError:
+            return None
+
     def kill(self) -> None:
         """End it like a crash of its machine (kill -9)."""
         self._send(signal.SIGKILL)
@@ -137,3 +156,9 @@ class OperatorProcess:
 
     def last_words(self) -> str:
         return tail(self.log.read_text(errors="replace")) if self.log.exists() else ""
+
+
+def _redirect(kubeconfig: Path, server: str) -> None:
+    config = json.loads(kubeconfig.read_text())
+    config["clusters"][0]["cluster"] = {"server": server}
+    kubeconfig.write_text(json.dumps(config))

@@ -19,22 +19,28 @@ from controlplane_lib import binaries, downloads, install, lock, paths, plane, p
 from controlplane_lib.api import ControlPlane  # noqa: E402
 from controlplane_lib.install import OPERATOR_USER  # noqa: E402
 from controlplane_lib.operator_process import OperatorProcess  # noqa: E402
+from faults_lib import faults, seen, streams  # noqa: E402
+from faults_lib.proxy import FaultProxy  # noqa: E402
 
 __all__ = [
     "OPERATOR_USER",
     "REPOSITORY",
     "AuditTrail",
     "ControlPlane",
+    "FaultProxy",
     "OperatorProcess",
     "Request",
     "binaries",
     "downloads",
+    "faults",
     "install",
     "lock",
     "paths",
     "plane",
     "ports",
     "processes",
+    "seen",
+    "streams",
 ]
 
 

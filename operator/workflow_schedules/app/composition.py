@@ -15,7 +15,7 @@ from workflow_schedules.cluster.errors import ForbiddenError, UnauthorizedError
 from workflow_schedules.cluster.methods import JOBS, OCCURRENCES
 from workflow_schedules.cluster.places import Places
 from workflow_schedules.cluster.templates import Templates
-from workflow_schedules.cluster.watch import watch
+from workflow_schedules.cluster.watch import WENT_BACK, watch
 from workflow_schedules.handlers.feed import Feed
 from workflow_schedules.scheduler.leader import Leader
 from workflow_schedules.scheduler.leadership import Elector
@@ -26,6 +26,8 @@ from workflow_schedules.scheduler.wakeups import WakeUps
 from workflow_schedules.telemetry.events import Events
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from workflow_schedules.app.settings import Settings
     from workflow_schedules.cluster.client import Client
     from workflow_schedules.cluster.errors import ClusterError
@@ -40,12 +42,15 @@ class Operator:
 
     Attributes:
         feed: where the watches of what people write end.
+        on_history_lost: told when the API server went back to a backup: who watches must list anew, since a watch from a
+            version that is still to come is silent.
     """
 
     def __init__(self, settings: Settings, client: Client, *, clock: Clock, identity: str) -> None:
         """Create it inside the running event loop."""
+        self.on_history_lost: Callable[[], None] = lambda: None
         wakeups = WakeUps()
-        cache = Cache(Places(settings.max_concurrent_runs, wake=wakeups.wake))
+        cache = Cache(Places(settings.max_concurrent_runs, wake=wakeups.wake), not_before=settings.not_before)
         self._client = client
         self._refusals: dict[str, str] = {}  # what the API server refused of a watch, and has not granted since
         self._events = Events(
@@ -66,7 +71,14 @@ class Operator:
         )
         sweep = Sweep(self._cluster, wakeups)
         self.feed = Feed(cache, wakeups, asyncio.get_running_loop(), on_list=sweep.note_list, lease=str(settings.lease))
-        self._elector = Elector(client, settings.lease, identity=identity, clock=clock, times=settings.lease_times)
+        self._elector = Elector(
+            client,
+            settings.lease,
+            identity=identity,
+            clock=clock,
+            times=settings.lease_times,
+            on_history_lost=self._lose_history,
+        )
         self._leader = Leader(
             cluster=self._cluster,
             wakeups=wakeups,
@@ -123,6 +135,14 @@ class Operator:
             for helper in helpers:
                 helper.cancel()
 
+    def _lose_history(self) -> None:
+        """Read everything anew: what is known is of a history that is no more, so no log may go on from it (P9)."""
+        log.warning("the API server's history went back, as after a restore of etcd: everything is read anew")
+        self._cluster.cache.are_jobs_stale = True
+        self._cluster.templates.forget()
+        self._elector.drop_history()
+        self.on_history_lost()
+
     async def _watch_jobs(self) -> None:
         feed = self.feed
         await self._watch(
@@ -169,3 +189,5 @@ class Operator:
         if isinstance(error, ForbiddenError | UnauthorizedError):
             self._refusals[what] = error.message
         log.warning("a watch was interrupted, it goes on", extra={"watch": what, "error": error.message})
+        if error.reason == WENT_BACK:
+            self._lose_history()

@@ -68,6 +68,7 @@ def fresh_identity(settings: Settings) -> str:
 
 async def _serve(operator: Operator, settings: Settings, stop: asyncio.Event) -> None:
     watches = Watches(operator.feed)
+    operator.on_history_lost = watches.begin_anew
     probes = Probes(
         healthy=lambda: watches.problem,
         ready=lambda: watches.unready_reason or operator.unready_reason,

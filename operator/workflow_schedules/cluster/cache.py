@@ -23,7 +23,7 @@ from workflow_schedules.core.requests import is_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from datetime import timedelta
+    from datetime import datetime, timedelta
 
     from workflow_schedules.core.model import Definition, Job, ObjectRef, Record, Schedule
 
@@ -37,11 +37,14 @@ class Cache:
         jobs: of runs, by name.
         cancel_requests: by the UID of the record, whatever became of its schedule.
         template_refusals: by namespace and hash; see scheduler/dry_runs.
+        are_jobs_stale: they are of a history that is no more, until the next list.
     """
 
-    def __init__(self, places: Places | None = None) -> None:
-        """Take the places that runs may have; without, there is no limit."""
+    def __init__(self, places: Places | None = None, *, not_before: datetime | None = None) -> None:
+        """Take the places that runs may have (without, there is no limit), and the setting `notBefore`."""
         self.places = places or Places()
+        self.not_before = not_before
+        self.are_jobs_stale = False
         self.desired = Desired(self.places, on_edit=self._note_edit)
         self.schedules = self.desired.schedules
         self.definitions = self.desired.definitions
@@ -96,6 +99,7 @@ class Cache:
             version: resourceVersion at which that is so.
         """
         self.job_store.begin_list(version)
+        self.are_jobs_stale = False
         by_ref = {seen.job.ref: seen for seen in listed}
         changed = {self._put_job(seen) for seen in by_ref.values()}
         changed.update(self._put_job(seen) for seen in self.job_store.missing_from(by_ref, version))

@@ -57,6 +57,7 @@ def snapshot_of(
         waits_for=cache.jobs.get(log.waits_for) if log.waits_for else None,
         before_edit=log.before_edit,
         record_refusal=log.record_refusal,
+        not_before=cache.not_before,
     )
 
 
@@ -67,7 +68,7 @@ def queue_of(cache: Cache, key: str, *, writer: Writer, since_acquired: timedelt
     uid = cache.desired.uid_named(ref)
     runs = tuple(run_of(cache, memory, answered_before) for memory in cache.requests.unfinished(key))
     if uid is None:
-        snapshot = _without_schedule(writer, since_acquired)
+        snapshot = _without_schedule(cache, writer, since_acquired)
     else:
         snapshot = snapshot_of(
             cache, uid, writer=writer, since_acquired=since_acquired, answered_before=answered_before
@@ -113,7 +114,7 @@ def _cancel_request(cache: Cache, record: Record) -> str | None:
     return record.cancel_request if is_request(record) else cache.cancel_requests.get(record.uid)
 
 
-def _without_schedule(writer: Writer, since_acquired: timedelta) -> Snapshot:
+def _without_schedule(cache: Cache, writer: Writer, since_acquired: timedelta) -> Snapshot:
     return Snapshot(
         uid="",
         schedule=None,
@@ -125,4 +126,5 @@ def _without_schedule(writer: Writer, since_acquired: timedelta) -> Snapshot:
         contradiction=None,
         writer=writer,
         since_acquired=since_acquired,
+        not_before=cache.not_before,
     )

@@ -1,7 +1,11 @@
-"""What the kubelet asks: /healthz (restart me if this fails) and /readyz (I know what there is to know)."""
+"""What the kubelet asks: /healthz (restart me if this fails) and /readyz (I know what there is to know).
+
+Beside them /vitals, for whoever measures: what no one can see of a process from outside.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from aiohttp import web
@@ -18,6 +22,7 @@ class Probes:
         app = web.Application()
         app.router.add_get("/healthz", _answering(healthy))
         app.router.add_get("/readyz", _answering(ready))
+        app.router.add_get("/vitals", _vitals)
         self._runner = web.AppRunner(app, access_log=None)
 
     async def start(self, port: int) -> int:
@@ -34,6 +39,10 @@ class Probes:
     async def stop(self) -> None:
         """Stop listening."""
         await self._runner.cleanup()
+
+
+async def _vitals(_request: web.Request) -> web.StreamResponse:
+    return web.json_response({"tasks": len(asyncio.all_tasks())})
 
 
 def _answering(check: Callable[[], str | None]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:

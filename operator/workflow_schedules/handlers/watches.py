@@ -78,6 +78,7 @@ class Watches:
         self._feed = feed
         self._hearing = Hearing()
         self._stop = threading.Event()
+        self._anew = threading.Event()
         self._failures = 0
         self._faults = 0
         self._last_error = ""
@@ -109,11 +110,16 @@ class Watches:
         """End watching, soon; returns at once."""
         self._stop.set()
 
+    def begin_anew(self) -> None:
+        """Watch on from a new list, soon; returns at once."""
+        self._anew.set()
+
     def _run(self) -> None:
         while not self._stop.is_set():
             began_at = time.monotonic()
             error: Exception | None = None
             self._hearing.begin()
+            self._anew.clear()
             try:
                 asyncio.run(self._watch())
             except Exception as raised:
@@ -122,6 +128,8 @@ class Watches:
                 error = raised
             if time.monotonic() - began_at > WATCHED_WELL_SECONDS:
                 self._failures = self._faults = 0
+            if self._anew.is_set() and error is None:
+                continue
             self._failures += 1
             self._faults += not _is_of_the_server(error)
             self._last_error = repr(error) if error else "they ended by themselves"
@@ -133,7 +141,7 @@ class Watches:
         while not watching.done():
             await asyncio.wait({watching}, timeout=LOOK_SECONDS)
             deafness = deafness or self._hearing.deafness
-            if self._stop.is_set() or deafness:
+            if self._stop.is_set() or self._anew.is_set() or deafness:
                 watching.cancel()
             _insist_on_the_end()
         if not watching.cancelled():

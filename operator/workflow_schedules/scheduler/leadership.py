@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from workflow_schedules.cluster.errors import AlreadyExistsError, ClusterError, ConflictError, NotFoundError
 from workflow_schedules.cluster.fence import Fence, LostLeaseError
 from workflow_schedules.cluster.leases import LeaseRecord, create_lease, read_lease, replace_lease
+from workflow_schedules.cluster.watch import is_older
 from workflow_schedules.core.lease import SeenLease, may_acquire, next_epoch
 from workflow_schedules.core.model import Writer
 
@@ -60,8 +61,19 @@ class Elector:
         problem: why this process could not lead if it had to, None when it could.
     """
 
-    def __init__(self, client: Client, lease: ObjectRef, *, identity: str, clock: Clock, times: LeaseTimes) -> None:
+    def __init__(
+        self,
+        client: Client,
+        lease: ObjectRef,
+        *,
+        identity: str,
+        clock: Clock,
+        times: LeaseTimes,
+        on_history_lost: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Take who is told when the Lease is older than what was written to it: a backup was restored."""
         self._client = client
+        self._on_history_lost = on_history_lost
         self._lease = lease
         self._identity = identity
         self._clock = clock
@@ -111,6 +123,11 @@ class Elector:
             raise LostLeaseError(
                 f"epoch {highest} is on record, not below {self.fence.writer.epoch}: the Lease was made anew"
             )
+
+    def drop_history(self) -> None:
+        """Stop leading at once, and take over anew where possible: what is known is of a history that is no more (P9)."""
+        if self.fence is not None:
+            self.fence.revoke()
 
     async def _acquire(self, stop: asyncio.Event) -> Fence | None:
         while not stop.is_set():
@@ -241,7 +258,7 @@ class Elector:
             log.warning("the Lease was not renewed, it is tried again", extra={"error": _told(error)})
             return self._pause_seconds(error, at_most=self._seconds_left(fence) / 2)
         else:
-            fence.valid_until = begun_at + self._times.renew_deadline_seconds
+            fence.extend(begun_at + self._times.renew_deadline_seconds)
         return self._times.retry_seconds
 
     async def _check_holder(self, fence: Fence) -> None:
@@ -253,12 +270,11 @@ class Elector:
             raise LostLeaseError("the Lease was deleted") from error
         except (ClusterError, TimeoutError):
             return
+        if self._record is not None and is_older(record.resource_version, self._record.resource_version):
+            self._on_history_lost()
+            raise LostLeaseError("it is older than what was written to it: a backup was restored")
         if record.holder != self._identity or record.transitions != fence.writer.epoch:
             raise LostLeaseError(f"held by {record.holder or 'nobody'}, epoch {record.transitions}")
-        if _is_older(record, self._record):
-            raise LostLeaseError(
-                "the Lease is older than it was: etcd was restored, and what was read since is no more"
-            )
         self._record = record
 
     async def _release(self) -> None:
@@ -271,13 +287,6 @@ class Elector:
             log.info("released the Lease", extra={"lease": str(self._lease)})
         except (ClusterError, TimeoutError) as error:
             log.warning("the Lease was not released, it expires", extra={"error": _told(error)})
-
-
-def _is_older(found: LeaseRecord, known: LeaseRecord | None) -> bool:
-    """Tell whether a Lease that its holder alone has written is of before the holder's last answered renewal."""
-    if known is None or found.renew_time is None or known.renew_time is None:
-        return False
-    return found.renew_time < known.renew_time
 
 
 def _told(error: Exception) -> str:

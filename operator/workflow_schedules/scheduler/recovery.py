@@ -14,7 +14,8 @@ from workflow_schedules.api import names
 from workflow_schedules.api.occurrence import FINAL_OUTCOMES, Cause, Decision
 from workflow_schedules.cluster import wire
 from workflow_schedules.cluster.errors import ForbiddenError, InvalidError, NotFoundError
-from workflow_schedules.cluster.methods import DEFINITIONS, OCCURRENCES, SCHEDULES
+from workflow_schedules.cluster.job_store import SeenJob
+from workflow_schedules.cluster.methods import DEFINITIONS, JOBS, OCCURRENCES, SCHEDULES
 from workflow_schedules.core.job import labels
 from workflow_schedules.core.leases_apart import is_other_lease
 from workflow_schedules.core.log import FORMAT
@@ -64,6 +65,8 @@ async def take_over(cluster: Cluster, wakeups: WakeUps, *, writer: Writer) -> in
     found, of_schedules = await cluster.client.list_all(SCHEDULES)
     schedules = await _read(found, wire.schedule_of)
     requests = await _read_requests(cluster)
+    if cluster.cache.are_jobs_stale:
+        await _read_jobs(cluster)
     wakeups.clear()
     cluster.cache.replace_all((schedules, of_schedules), (definitions, of_definitions))
     cluster.cache.replace_requests(*requests)
@@ -80,6 +83,13 @@ async def take_over(cluster: Cluster, wakeups: WakeUps, *, writer: Writer) -> in
     _wake_everything(cluster, wakeups)
     log.info("took over", extra={"schedules": len(cluster.cache.schedules), "unfinished": len(cluster.cache.logs)})
     return max(epochs, default=0)
+
+
+async def _read_jobs(cluster: Cluster) -> None:
+    """Read all Jobs, which a watch keeps known otherwise: it may not have noticed yet that a backup was restored."""
+    bodies, version = await cluster.client.list_all(JOBS, label_selector=names.LABEL_SCHEDULE_UID)
+    listed = [SeenJob(wire.job_of(body), wire.version_of(body)) for body in bodies]
+    cluster.cache.replace_jobs(listed, int(version) if version.isdecimal() else 0)
 
 
 async def _read(bodies: list[wire.Json], read: Callable[[wire.Json], Read]) -> list[Read]:

@@ -1,0 +1,98 @@
+"""The stage of these tests, and which rows are played: a seeded sample, or every one with `--all`.
+
+A sample is of some files, and of so many rows of each as it says in SAMPLE; what has no rows goes with its file.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from support.control_plane import AuditTrail, FaultProxy, OperatorProcess
+from support.faulty import SETTINGS, Stage
+from support.scene import Scene
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from support.control_plane import ControlPlane
+
+    Kubectl = Callable[..., Any]
+
+HERE = Path(__file__).parent
+ALWAYS = {"test_requests.py", "test_kills.py"}
+FILES = 4  # of the others, so that a sample takes two minutes
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what the sample leaves out; a row that is named on the command line is played."""
+    if config.getoption("--all", default=False) or any("::" in argument for argument in config.args):
+        return
+    files: dict[Path, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            files[item.path].append(item)
+    random = Random(config.getoption("--seed", default=1))
+    sometimes = sorted(path for path in files if path.name not in ALWAYS)
+    drawn = set(random.sample(sometimes, FILES)) if len(sometimes) > FILES else set(sometimes)
+    kept: set[pytest.Item] = set()
+    for path, found in sorted(files.items()):
+        sample = _sample(found, random)
+        if path.name in ALWAYS or path in drawn:
+            kept.update(sample)
+    left_out = [item for found in files.values() for item in found if item not in kept]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.path.is_relative_to(HERE) or item in kept]
+
+
+def _sample(found: list[pytest.Item], random: Random) -> list[pytest.Item]:
+    """Draw as many rows of a file as it says, and what has no rows."""
+    rows = [item for item in found if hasattr(item, "callspec")]
+    quick = [item for item in rows if not _is_slow(item)]
+    size = min(getattr(found[0].module, "SAMPLE", len(quick)), len(quick))  # type: ignore[attr-defined]
+    return [item for item in found if item not in rows] + random.sample(quick, size)
+
+
+def _is_slow(item: pytest.Item) -> bool:
+    """Tell whether a row takes too long for a sample: it says so itself."""
+    return any(getattr(value, "is_slow", False) for value in item.callspec.params.values())  # type: ignore[attr-defined]
+
+
+@pytest.fixture(scope="package")
+def namespace(kubectl: Kubectl) -> Iterator[str]:
+    """A namespace of these tests' own."""
+    name = f"faults-{uuid.uuid4().hex[:8]}"
+    kubectl("create", "namespace", name)
+    kubectl("wait", "--for=create", "--timeout=30s", "serviceaccount/default", "-n", name)
+    yield name
+    kubectl("delete", "namespace", name, "--wait=false", check=False)
+
+
+@pytest.fixture(scope="package")
+def whole_stage(
+    control_plane: ControlPlane, kubectl: Kubectl, namespace: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Stage]:
+    """One operator behind a proxy, for all rows; a row that kills it has it started again."""
+    audit = AuditTrail(control_plane.audit_log) if control_plane.audit_log else None
+    folder = tmp_path_factory.mktemp("operator")
+    with (
+        FaultProxy(control_plane.kubeconfig) as proxy,
+        OperatorProcess(control_plane, folder, environment=SETTINGS, server=proxy.url) as operator,
+    ):
+        operator.wait_ready()
+        yield Stage(scene=Scene(kubectl, namespace), proxy=proxy, operator=operator, audit=audit)
+
+
+@pytest.fixture(scope="module")
+def stage(whole_stage: Stage) -> Iterator[Stage]:
+    """The same, without the faults that another file left."""
+    yield whole_stage
+    whole_stage.proxy.clear()
