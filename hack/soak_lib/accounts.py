@@ -97,20 +97,28 @@ def undecided(log: Log, now: datetime) -> list[str]:
     return [f"I3: {at} of {name} is due and undecided" for at in due if _text(at) not in candidates and at not in blind]
 
 
-def first_start(log: Log, record_spec: Json) -> datetime:
-    """Return when the run of a record may start: instant + jitter."""
-    instant = parse_utc(record_spec["scheduledTime"])
+def first_start(log: Log, record_spec: Json) -> datetime | None:
+    """Return when the run of a record may start: instant + jitter; None if nobody can read its instant."""
+    instant = read_time(record_spec["scheduledTime"])
     accepted = _accepted(log, record_spec["generation"])
-    if accepted is None:
+    if instant is None or accepted is None:
         return instant
     return Jitter.of(record_spec["scheduleRef"]["uid"], accepted.spec).start_of(instant, accepted.trigger)
 
 
 def last_start(log: Log, record_spec: Json) -> datetime | None:
     """Return until when the run of a record may start: deadline after it could; None is unbounded (contract 2)."""
-    accepted = _accepted(log, record_spec["generation"])
+    first, accepted = first_start(log, record_spec), _accepted(log, record_spec["generation"])
     deadline = Misfire.of(accepted.spec).deadline if accepted else None
-    return None if deadline is None else first_start(log, record_spec) + deadline
+    return None if first is None or deadline is None else first + deadline
+
+
+def read_time(text: object) -> datetime | None:
+    """Read a time that anybody may have written."""
+    try:
+        return parse_utc(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
 
 
 def finished_at(job: Json) -> datetime | None:

@@ -49,11 +49,17 @@ MISSING = timedelta(seconds=240)  # by then an operator that leads has said what
 
 
 class Auditor:
-    """See the module; `violations` holds what was wrong at a commit, each with its invariant in front."""
+    """See the module; `violations` holds what was wrong at a commit, each with its invariant in front.
 
-    def __init__(self) -> None:
+    Args:
+        is_guarded: nobody but the operator can remove a record, as the policies have it (R30).
+    """
+
+    def __init__(self, *, is_guarded: bool = True) -> None:
+        self._is_guarded = is_guarded
         self._logs: dict[str, Log] = defaultdict(Log)
         self._records: dict[str, Json] = {}
+        self._removed: set[str] = set()  # records, by UID
         self._touched: dict[str, datetime] = {}  # when a record or its Job last changed, by the record's UID
         self._started: dict[tuple[str, str], str] = {}
         self._epochs: dict[str, tuple[int, datetime]] = {}
@@ -119,11 +125,12 @@ class Auditor:
                 self._wrong("I4", f"status.{name} of {body['metadata']['name']} went back", commit.at)
 
     def _see_record(self, commit: Commit) -> None:
-        if commit.after is None:
-            return
-        body = commit.after
+        body = commit.body
         spec, uid = body["spec"], body["spec"]["scheduleRef"].get("uid", "")
         if spec.get("cause") != "Scheduled":
+            return
+        if commit.after is None:
+            self._judge_removal(self._logs[uid], body, commit.at)
             return
         name, known = body["metadata"]["name"], self._records.get(body["metadata"]["uid"])
         if known is None:
@@ -135,6 +142,12 @@ class Auditor:
                 self._wrong("I7", f"the outcome of {name} changed from {was}", commit.at)
         self._records[body["metadata"]["uid"]] = body
         self._touched[body["metadata"]["uid"]] = commit.at
+
+    def _judge_removal(self, log: Log, body: Json, at: datetime) -> None:
+        self._removed.add(body["metadata"]["uid"])
+        is_wanted = log.schedule is not None and "deletionTimestamp" not in log.schedule["metadata"]
+        if self._is_guarded and is_wanted and body["spec"]["decision"] == "Admitted" and not self._is_final(body):
+            self._wrong("I7", f"{body['metadata']['name']} was removed without an outcome", at)
 
     def _judge_new(self, log: Log, body: Json, at: datetime) -> None:
         spec, name = body["spec"], body["metadata"]["name"]
@@ -209,7 +222,8 @@ class Auditor:
         if len(active) >= limit:
             self._wrong("I2", f"Job {name} was made beside {len(active)} unfinished, {limit} allowed", at)
         self._judge_start(log, spec, job, "was made as a Job", at)
-        self.lateness.append((at - first_start(log, spec)).total_seconds())
+        if first := first_start(log, spec):
+            self.lateness.append((at - first).total_seconds())
 
     def _outcome(self, record: Json) -> str | None:
         now = self._records.get(record["metadata"]["uid"], record)
@@ -224,7 +238,7 @@ class Auditor:
         found = []
         jobs = {job["metadata"]["name"]: job for job in log.jobs.values()}
         for record in admitted(log.records):
-            if self._is_final(record):
+            if self._is_final(record) or record["metadata"]["uid"] in self._removed:
                 continue
             name = record["metadata"]["name"]
             job = jobs.get(name)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from workflow_schedules.api.common import parse_utc
+from soak_lib.accounts import read_time
 
 if TYPE_CHECKING:
     from soak_lib.commits import Commit, Json
@@ -82,7 +82,7 @@ class IdleWrites:
             seen.caused_at > since
             or self._definitions.get(parent, _EARLIEST) > since
             or bool(status.get("activeCount") or status.get("candidates"))
-            or any(text and since < parse_utc(text) <= commit.at + timedelta(seconds=2) for text in instants)
+            or any(since < at <= commit.at + timedelta(seconds=2) for at in map(read_time, instants) if at)
         )
 
 

@@ -281,6 +281,23 @@ def a_run_without_job_that_nobody_ends(f: Forger) -> None:
     f.record(2, "Admitted", "10:01:00")
 
 
+def an_open_record_is_removed(f: Forger) -> None:
+    f.now = at("10:01:00")
+    f.record(2, "Admitted", "10:01:00")
+    f.job(2)
+    f.remove("Job", "s-0-2")
+    f.remove("ScheduleOccurrence", "s-0-2")
+
+
+def all_goes_with_its_schedule(f: Forger) -> None:
+    f.now = at("10:01:00")
+    f.record(2, "Admitted", "10:01:00")
+    f.job(2)
+    f.remove("WorkflowSchedule", "s")
+    f.remove("Job", "s-0-2")
+    f.remove("ScheduleOccurrence", "s-0-2")
+
+
 def what_waited_vanishes(f: Forger) -> None:
     f.run(2, "10:01:00", waiting=[stamp("10:00:30")])
     f.run(3, "10:02:00")
@@ -330,6 +347,8 @@ ROWS = [
     Row(an_end_that_nobody_records, ["I7"], "10:01:30"),
     Row(a_run_without_job_that_nobody_ends, ["I7"], "10:06:00", {"runLimit": 1}),
     Row(a_run_without_job_that_nobody_ends, [], "10:03:00", {"runLimit": 1}),
+    Row(an_open_record_is_removed, ["I7"], "10:06:00", {"runLimit": 1}),
+    Row(all_goes_with_its_schedule, [], "10:06:00"),
     Row(what_waited_vanishes, ["I3"]),
     Row(a_status_with_nothing_due, ["I8"], "10:00:30"),
 ]
