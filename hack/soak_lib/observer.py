@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -44,6 +45,7 @@ class Observer:
         self._log = AuditLog(audit_log) if audit_log else None
         self._on_job = on_job
         self._tasks: list[asyncio.Task[None]] = []
+        self.told: Counter[str] = Counter()  # how much each source told
 
     def start(self) -> None:
         self._tasks = [asyncio.create_task(self._watch(kind, resource)) for kind, resource in RESOURCES.items()]
@@ -81,12 +83,14 @@ class Observer:
 
     def _changed(self, kind: str, event: str, body: Json) -> None:
         is_gone = event == "DELETED"
+        self.told["versions told by watches"] += 1
         self.order.add(told(kind, body, datetime.now(UTC), is_removed=is_gone))
         if kind == "jobs":
             self._on_job(body, is_gone)
 
     def _take_all(self, kind: str, items: list[Json]) -> None:
         now = datetime.now(UTC)
+        self.told["versions told by lists"] += len(items)
         for body in items:
             self.order.add(told(kind, body, now))
 
@@ -111,6 +115,7 @@ class Observer:
         if self._log:
             for line in self._log.lines():
                 if found := told_by(line, self.order.newest_version):
+                    self.told["versions told by the audit log"] += 1
                     self.order.add(found)
 
     def _judge(self, *, everything: bool = False) -> None:

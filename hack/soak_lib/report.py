@@ -52,11 +52,17 @@ def progress(auditor: Auditor, vitals: Vitals, *, latest_fault: str, leader: str
 
 
 def tables(
-    auditor: Auditor, verdict: Verdict, *, deeds: Mapping[str, int], faults: Mapping[str, int], vitals: Vitals
+    auditor: Auditor,
+    verdict: Verdict,
+    *,
+    told: Mapping[str, int],
+    deeds: Mapping[str, int],
+    faults: Mapping[str, int],
+    vitals: Vitals,
 ) -> Iterator[str]:
     """Yield the lines of the end."""
     yield ""
-    yield from _table("what happened", {"commits judged": auditor.commits, "Jobs made": auditor.jobs_started()})
+    yield from _table("what happened", {**told, "commits judged": auditor.commits, "Jobs made": auditor.jobs_started()})
     yield from _table("decisions", auditor.decisions())
     yield from _table("outcomes of admitted runs", auditor.outcomes())
     yield from _table("people", deeds)

@@ -215,7 +215,8 @@ class _Soak:
         problems = auditor.problems(datetime.now(UTC), is_settled=is_settled)
         verdict = Verdict(problems=problems, growths=self._vitals.growths(), failures=failures)
         deeds, faults = self._people.done, self._faults.done
-        for line in report.tables(auditor, verdict, deeds=deeds, faults=faults, vitals=self._vitals):
+        told = self._observer.told
+        for line in report.tables(auditor, verdict, told=told, deeds=deeds, faults=faults, vitals=self._vitals):
             self._say(line)
         if not is_settled:
             self._say("interrupted: what was due at the end was not waited for")
