@@ -82,15 +82,15 @@ def account_problems(log: Log) -> list[str]:
     return found
 
 
-def undecided(log: Log, now: datetime) -> list[str]:
-    """What is due, not decided, and not the visible candidate of an active schedule."""
+def undecided(log: Log, until: datetime) -> list[str]:
+    """What was due by then, is not decided, and not the visible candidate of an active schedule."""
     if log.schedule is None or not log.records or log.records[-1]["spec"].get("state") != "Active":
         return []
     head, generation = log.records[-1]["spec"], log.schedule["metadata"]["generation"]
     is_used_up = len(admitted(log.records)) >= log.schedule["spec"].get("runLimit", math.inf)
     if is_used_up or "deletionTimestamp" in log.schedule["metadata"]:
         return []
-    due = _due(log, generation, parse_utc(head["consumedThroughTime"]), now - PATIENCE)
+    due = _due(log, generation, parse_utc(head["consumedThroughTime"]), until)
     candidates = (log.schedule.get("status") or {}).get("candidates", [])
     name = log.schedule["metadata"]["name"]
     blind = _excluded_behind(log.schedule, due) if candidates else set()

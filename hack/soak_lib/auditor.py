@@ -53,10 +53,12 @@ class Auditor:
 
     Args:
         is_guarded: nobody but the operator can remove a record, as the policies have it (R30).
+        patience: how long a leader may take to decide on an instant and to record an end.
     """
 
-    def __init__(self, *, is_guarded: bool = True) -> None:
+    def __init__(self, *, is_guarded: bool = True, patience: timedelta = PATIENCE) -> None:
         self._is_guarded = is_guarded
+        self._patience = patience
         self._logs: dict[str, Log] = defaultdict(Log)
         self._records: dict[str, Json] = {}
         self._removed: set[str] = set()  # records, by UID
@@ -92,7 +94,7 @@ class Auditor:
             found += chain_problems(log.records)
             found += account_problems(log)
             if is_settled:
-                found += self._unrecorded(log, now) + undecided(log, now)
+                found += self._unrecorded(log, now) + undecided(log, now - self._patience)
         return found
 
     def jobs_started(self) -> int:
@@ -242,9 +244,9 @@ class Auditor:
                 continue
             name = record["metadata"]["name"]
             job = jobs.get(name)
-            ended = finished_at(job) if job else None
-            if ended is not None and now - ended > PATIENCE:
+            waited = now - self._touched[record["metadata"]["uid"]]
+            if job is not None and finished_at(job) is not None and waited > self._patience:
                 found.append(f"I7: {name} has no outcome though its Job ended")
-            elif job is None and now - self._touched[record["metadata"]["uid"]] > MISSING:
+            elif job is None and waited > MISSING:
                 found.append(f"I7: {name} has no outcome though it has no Job")
         return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 RESOURCES = {resource.plural: resource for resource in (DEFINITIONS, SCHEDULES, OCCURRENCES, JOBS)}
+PATIENCE = timedelta(seconds=45)  # for the decision on an instant, and the record of an end, on a machine that is busy
 _EVERY_SECONDS = 1.0
 
 
@@ -39,7 +40,7 @@ class Observer:
     """
 
     def __init__(self, transport: Transport, audit_log: Path | None, *, on_job: Callable[[Json, bool], None]) -> None:
-        self.auditor = Auditor()
+        self.auditor = Auditor(patience=PATIENCE)
         self.order = CommitOrder()
         self._client = Client(transport)
         self._log = AuditLog(audit_log) if audit_log else None
@@ -51,8 +52,11 @@ class Observer:
         self._tasks = [asyncio.create_task(self._watch(kind, resource)) for kind, resource in RESOURCES.items()]
         self._tasks.append(asyncio.create_task(self._follow_log()))
 
-    async def stop(self) -> None:
+    async def stop(self) -> datetime:
         """Stop watching, take what was left out from a list of all that is there, and judge it all.
+
+        Returns:
+            As of when.
 
         Raises:
             ClusterError: the API server can't be read.
@@ -60,6 +64,7 @@ class Observer:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        now = datetime.now(UTC)
         lists = {kind: await self._client.list_all(resource) for kind, resource in RESOURCES.items()}
         self._read_log()
         if self._log:
@@ -70,6 +75,7 @@ class Observer:
         for kind, (items, version) in lists.items():
             self._take_missing(kind, items, version)
         self._judge(everything=True)
+        return now
 
     async def _watch(self, kind: str, resource: Resource) -> None:
         await watch(self._client, resource, on_list=partial(self._listed, kind), on_event=partial(self._changed, kind))
@@ -100,7 +106,7 @@ class Observer:
         there = {body["metadata"]["uid"] for body in items}
         for key, body in self.order.present(kind).items():
             uid = body["metadata"]["uid"]
-            if uid not in there:
+            if uid not in there and int(body["metadata"]["resourceVersion"]) <= int(version):
                 self.order.add(
                     Told(version=int(version), kind=kind, key=key, body=None, is_removed=True, at=now, uid=uid)
                 )

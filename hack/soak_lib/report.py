@@ -77,8 +77,8 @@ def tables(
         yield f"  {name:24} {len(samples):4} samples   {shown}"
     yield "growth over the second half of each process that ran for long enough"
     for growth in verdict.growths:
-        told = f"median {growth.median:7.1f}  {growth.grown:+7.1f} (up to {growth.allowed:.1f})"
-        yield f"  {growth.process:24} {growth.figure:6} {told}  {'flat' if growth.is_flat else 'GROWS'}"
+        shape = f"median {growth.median:7.1f}  {growth.grown:+7.1f} (up to {growth.allowed:.1f})"
+        yield f"  {growth.process:24} {growth.figure:6} {shape}  {'flat' if growth.is_flat else 'GROWS'}"
     yield from _table("violations", verdict.counts())
     for problem in (*verdict.problems[:_SHOWN], *verdict.failures):
         yield f"  {problem}"

@@ -128,6 +128,7 @@ class _Soak:
                 process.kill()
             await self._finisher.close()
             await self._admin.close()
+            await asyncio.sleep(0.25)  # connections that were closed end in the next rounds of the loop
 
     async def _run(self) -> Verdict:
         self._observer.start()
@@ -207,12 +208,13 @@ class _Soak:
             for name, process in self._operators.items()
             if process.has_ended
         ]
+        now = datetime.now(UTC)
         try:
-            await self._observer.stop()
+            now = await self._observer.stop()
         except ClusterError as error:
             failures.append(f"the API server can't be read at the end: {error}")
         auditor = self._observer.auditor
-        problems = auditor.problems(datetime.now(UTC), is_settled=is_settled)
+        problems = auditor.problems(now, is_settled=is_settled)
         verdict = Verdict(problems=problems, growths=self._vitals.growths(), failures=failures)
         deeds, faults = self._people.done, self._faults.done
         told = self._observer.told

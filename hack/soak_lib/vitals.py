@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from controlplane_lib.operator_process import OperatorProcess
 
 MIB = 1 << 20
-FEWEST_SAMPLES = 8  # of one process in the part that is judged
+SHORTEST_SECONDS = 180.0  # of the part that is judged: a process that has just begun still fills its caches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class Vitals:
         return [
             growth_of(name, figure, half)
             for name, samples in self.series.items()
-            if len(half := samples[len(samples) // 2 :]) >= FEWEST_SAMPLES
+            if (half := samples[len(samples) // 2 :]) and half[-1].at - half[0].at >= SHORTEST_SECONDS
             for figure in _ALLOWED
         ]
 
