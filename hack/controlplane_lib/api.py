@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import signal
 import subprocess
 import time
@@ -11,12 +13,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from controlplane_lib import install, plane, processes
+from controlplane_lib import cluster, install, plane, ports, processes
 from controlplane_lib.console import RemedyError
 
 if TYPE_CHECKING:
     from types import TracebackType
 
+# the options of etcd, the API server, the controllers and kwok that name what they listen on
+_LISTENS = re.compile(r"--(?:listen-client-urls|listen-peer-urls|secure-port|server-address)=(?:\S*:)?(\d+)$")
 _EXISTING = "WORKFLOW_SCHEDULES_KUBECONFIG"
 
 
@@ -131,6 +135,7 @@ class ControlPlane:
         command = plane.recorded_command(self.name, component)
         if not command:
             raise RemedyError(f"this system does not tell how {component} was started", remedy="run this test on Linux")
+        ports.wait_free(_ports_of(command))  # those of one that was killed just now
         with layout.log_file(component).open("ab") as log:
             child = subprocess.Popen(
                 command, cwd=layout.cluster, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
@@ -139,6 +144,28 @@ class ControlPlane:
         layout.pid_file(component).write_text(str(child.pid))
         if component == "kube-apiserver":
             self.wait_ready(seconds=ready_seconds)
+
+    def backup(self, folder: Path) -> None:
+        """Copy etcd's data into a new folder, as a snapshot of its disk would: it is killed for that and started again."""
+        self.stop("etcd")
+        shutil.copytree(self._etcd_data(), folder)
+        self.start("etcd")
+        self.wait_ready()
+
+    def restore(self, folder: Path) -> None:
+        """Put etcd back to a backup, with all other components down meanwhile: they remember what was after it."""
+        for component in reversed(cluster.COMPONENTS):
+            self.stop(component)
+        data = self._etcd_data()
+        shutil.rmtree(data)
+        shutil.copytree(folder, data)
+        for component in cluster.COMPONENTS:
+            self.start(component)
+
+    def _etcd_data(self) -> Path:
+        command = plane.recorded_command(self.name, "etcd")
+        named = [part.partition("=")[2] for part in command if part.startswith("--data-dir=")]
+        return plane.layout_of(self.name).cluster / named[0]
 
     def pause(self, component: str) -> None:
         """Freeze a component: its connections stay open and nothing answers."""
@@ -166,3 +193,7 @@ class ControlPlane:
                 log = plane.layout_of(self.name).log_file("kube-apiserver")
                 raise RemedyError(f"the API server is not ready after {seconds:.0f} s", remedy=f"read {log}")
             time.sleep(0.2)
+
+
+def _ports_of(command: list[str]) -> list[int]:
+    return [int(found.group(1)) for part in command if (found := _LISTENS.match(part))]

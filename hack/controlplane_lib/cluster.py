@@ -135,11 +135,16 @@ def _configuration(programs: Mapping[str, Path], *, audit_policy: Path | None) -
         options["kubeAuditPolicy"] = str(audit_policy)
     # Each controller under an account of its own, as on a real cluster: policies tell them apart.
     accounts = {"key": "use-service-account-credentials", "value": "true"}
+    # There is one of each: without a Lease to renew they outlive an API server that does not answer for a while.
+    alone = {"key": "leader-elect", "value": "false"}
     return {
         "apiVersion": "config.kwok.x-k8s.io/v1alpha1",
         "kind": "KwokctlConfiguration",
         "options": options,
-        "componentsPatches": [{"name": "kube-controller-manager", "extraArgs": [accounts]}],
+        "componentsPatches": [
+            {"name": "kube-controller-manager", "extraArgs": [accounts, alone]},
+            {"name": "kube-scheduler", "extraArgs": [alone]},
+        ],
     }
 
 

@@ -78,14 +78,21 @@ def uninterrupted() -> Iterator[None]:
 
 
 def is_alive(pid: int) -> bool:
-    """Tell whether a process runs; a zombie does not."""
+    """Tell whether a process runs; a zombie does not, but while other threads of it are ending, it still has its ports."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
         return True
-    return _state(pid) not in {"Z", "X"}
+    return _state(pid) not in {"Z", "X"} or _threads(pid) > 1
+
+
+def _threads(pid: int) -> int:
+    try:
+        return sum(1 for _ in (_PROC / str(pid) / "task").iterdir())
+    except OSError:
+        return 0
 
 
 def started_at(pid: int) -> str:

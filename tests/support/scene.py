@@ -65,26 +65,27 @@ class View:
     def __init__(self, items: list[Json]) -> None:
         self._items = items
 
-    def _of_kind(self, kind: str) -> list[Json]:
+    def of_kind(self, kind: str) -> list[Json]:
+        """All objects of a kind, in no order."""
         return [item for item in self._items if item["kind"] == kind]
 
     def _labelled(self, kind: str, schedule: str) -> list[Json]:
         return [
             item
-            for item in self._of_kind(kind)
+            for item in self.of_kind(kind)
             if item["metadata"].get("labels", {}).get(names.LABEL_SCHEDULE) == schedule
         ]
 
     def schedule(self, name: str) -> Json:
         """A schedule; its status is empty before the first write, and all of it when there is none of that name."""
-        found = [item for item in self._of_kind(names.KIND_SCHEDULE) if item["metadata"]["name"] == name]
+        found = [item for item in self.of_kind(names.KIND_SCHEDULE) if item["metadata"]["name"] == name]
         return {"status": {}, **found[0]} if found else {"status": {}}
 
     def status(self, name: str) -> Json:
         return dict(self.schedule(name)["status"])
 
     def definition(self, name: str) -> Json:
-        return next(item for item in self._of_kind(names.KIND_DEFINITION) if item["metadata"]["name"] == name)
+        return next(item for item in self.of_kind(names.KIND_DEFINITION) if item["metadata"]["name"] == name)
 
     def condition(self, schedule: str, kind: str) -> tuple[str, str]:
         """Status and reason of a condition."""
@@ -112,7 +113,7 @@ class View:
         return [each for each in self._occurrences(schedule) if each["spec"]["cause"] != "Scheduled"]
 
     def request(self, name: str) -> Json:
-        found = [each for each in self._of_kind(names.KIND_OCCURRENCE) if each["metadata"]["name"] == name]
+        found = [each for each in self.of_kind(names.KIND_OCCURRENCE) if each["metadata"]["name"] == name]
         return {"status": {}, **found[0]} if found else {"status": {}}
 
     def outcomes(self, schedule: str) -> list[str]:
@@ -121,7 +122,7 @@ class View:
     def _occurrences(self, schedule: str) -> list[Json]:
         found = [
             {"status": {}, **item}
-            for item in self._of_kind(names.KIND_OCCURRENCE)
+            for item in self.of_kind(names.KIND_OCCURRENCE)
             if item["spec"]["scheduleRef"]["name"] == schedule
         ]
         return sorted(found, key=lambda each: str(each["metadata"]["name"]))
@@ -134,11 +135,11 @@ class View:
         return self._labelled("Pod", schedule)
 
     def events(self, schedule: str) -> list[Json]:
-        return [item for item in self._of_kind("Event") if item["involvedObject"].get("name") == schedule]
+        return [item for item in self.of_kind("Event") if item["involvedObject"].get("name") == schedule]
 
     def count(self) -> dict[str, list[str]]:
         """Decisions, outcomes and Jobs of all schedules, for a failure's message."""
-        of = sorted({each["spec"]["scheduleRef"]["name"] for each in self._of_kind(names.KIND_OCCURRENCE)})
+        of = sorted({each["spec"]["scheduleRef"]["name"] for each in self.of_kind(names.KIND_OCCURRENCE)})
         return {name: self._line(name) for name in of}
 
     def _line(self, name: str) -> list[str]:

@@ -105,6 +105,7 @@ class Case:
 
 
 CHILD = a_schedule(**of_definition())
+RESTORED = replace(a_snapshot(), not_before=at("10:00:03"))
 TWO = a_schedule(concurrency_policy="Allow", max_active_runs=2)
 BUSY = a_request("busy", "2025-12-01T08:00", status=resolved(), job=a_job_of("busy", JobPhase.WAITING, started=None))
 ENDED = {
@@ -155,6 +156,13 @@ CASES = [
     Case("R27 this very second", (a_request(backfill="10:00"),), "Resolve now", "10:00:00"),
     Case("R27 the next", (a_request(backfill="10:00"),), "Refuse now InstantInFuture", "09:59:59"),
     Case("R24 input too large", (a_request(given={"a": "é" * 16384}),), "Refuse now InputTooLarge"),
+    Case("I1 asked for before a restore", (a_request(),), "Refuse now NotStarted", snapshot=RESTORED),
+    Case("I1 after it", (a_request(asked="10:00:04"),), "Resolve now", snapshot=RESTORED),
+    Case("I1 a backfill asked for before it", (a_request(backfill="09:00"),), "Refuse now NotStarted", snapshot=RESTORED),
+    Case("I1 one after it, of an instant before it", (a_request(backfill="09:00", asked="10:00:04"),), "Resolve now",
+         snapshot=RESTORED),
+    Case("I1 resolved before it", (a_request(status=resolved(EARLIER_WRITER)),), "WriteOutcome now StartUnknown",
+         snapshot=RESTORED),
     Case("R31 cancelled before it was resolved", (a_request(cancel_request="no"),), "WriteOutcome now CancelRequested"),
     Case("R31 though it could not be run", (a_request(cancel_request="no"),), "WriteOutcome now CancelRequested",
          snapshot=a_snapshot(None, head=None)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from pathlib import Path
 from typing import cast
@@ -40,6 +41,33 @@ def test_watches_that_fail_again_and_again_are_a_problem(monkeypatch: pytest.Mon
     assert broken.problem is not None
     assert "uid not found" in broken.problem
     broken.stop()
+
+
+class Listing(Watches):
+    """Watches that go on until they are to begin anew, as kopf does."""
+
+    def __init__(self) -> None:
+        super().__init__(cast("Feed", None))
+        self.begun = threading.Semaphore(0)
+
+    async def _watch(self) -> None:
+        self.begun.release()
+        await asyncio.to_thread(self._end.wait)
+
+
+def test_watches_that_are_to_begin_anew_do_and_that_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a restore of etcd a watch from a version that is still to come would be silent."""
+    monkeypatch.setattr(watches, "RESTART_SECONDS", 0.01)
+    listing = Listing()
+    listing.start()
+    for _ in range(2 * FAILURES_TOO_MANY):
+        assert listing.begun.acquire(timeout=10)
+        listing.begin_anew()
+    assert listing.begun.acquire(timeout=10)
+    assert listing.problem is None
+    listing.stop()
+    listing._thread.join(10)
+    assert listing.problem == "the watches have ended"
 
 
 def test_a_pod_logs_in_by_the_address_that_its_environment_names(

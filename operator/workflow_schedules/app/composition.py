@@ -13,7 +13,7 @@ from workflow_schedules.cluster.cluster import Cluster
 from workflow_schedules.cluster.methods import JOBS, OCCURRENCES
 from workflow_schedules.cluster.places import Places
 from workflow_schedules.cluster.templates import Templates
-from workflow_schedules.cluster.watch import watch
+from workflow_schedules.cluster.watch import WENT_BACK, watch
 from workflow_schedules.handlers.feed import Feed
 from workflow_schedules.scheduler.leader import Leader
 from workflow_schedules.scheduler.leadership import Elector
@@ -24,6 +24,8 @@ from workflow_schedules.scheduler.wakeups import WakeUps
 from workflow_schedules.telemetry.events import Events
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from workflow_schedules.app.settings import Settings
     from workflow_schedules.cluster.client import Client
     from workflow_schedules.cluster.errors import ClusterError
@@ -37,12 +39,15 @@ class Operator:
 
     Attributes:
         feed: where the watches of what people write end.
+        on_history_lost: told when the API server went back to a backup: who watches must list anew, since a watch from a
+            version that is still to come is silent.
     """
 
     def __init__(self, settings: Settings, client: Client, *, clock: Clock, identity: str) -> None:
         """Create it inside the running event loop."""
+        self.on_history_lost: Callable[[], None] = lambda: None
         wakeups = WakeUps()
-        cache = Cache(Places(settings.max_concurrent_runs, wake=wakeups.wake))
+        cache = Cache(Places(settings.max_concurrent_runs, wake=wakeups.wake), not_before=settings.not_before)
         self._client = client
         self._events = Events(
             client.create_event,
@@ -62,7 +67,14 @@ class Operator:
         )
         sweep = Sweep(self._cluster, wakeups)
         self.feed = Feed(cache, wakeups, asyncio.get_running_loop(), on_list=sweep.note_list)
-        self._elector = Elector(client, settings.lease, identity=identity, clock=clock, times=settings.lease_times)
+        self._elector = Elector(
+            client,
+            settings.lease,
+            identity=identity,
+            clock=clock,
+            times=settings.lease_times,
+            on_history_lost=self._lose_history,
+        )
         self._leader = Leader(
             cluster=self._cluster,
             wakeups=wakeups,
@@ -115,6 +127,20 @@ class Operator:
             for helper in helpers:
                 helper.cancel()
 
+    def _note_error(self, error: ClusterError) -> None:
+        """Say what befell a watch."""
+        log.warning("a watch was interrupted, it goes on", extra={"error": error.message})
+        if error.reason == WENT_BACK:
+            self._lose_history()
+
+    def _lose_history(self) -> None:
+        """Read everything anew: what is known is of a history that is no more, so no log may go on from it (P9)."""
+        log.warning("the API server's history went back, as after a restore of etcd: everything is read anew")
+        self._cluster.cache.are_jobs_stale = True
+        self._cluster.templates.forget()
+        self._elector.drop_history()
+        self.on_history_lost()
+
     async def _watch_jobs(self) -> None:
         await watch(
             self._client,
@@ -122,7 +148,7 @@ class Operator:
             label_selector=LABEL_SCHEDULE_UID,
             on_list=self.feed.jobs,
             on_event=self.feed.job,
-            on_error=_say_error,
+            on_error=self._note_error,
             slim=self.feed.slim_job,
         )
 
@@ -134,7 +160,7 @@ class Operator:
             field_selector=REQUESTS,
             on_list=self.feed.requests,
             on_event=self.feed.request,
-            on_error=_say_error,
+            on_error=self._note_error,
             slim=self.feed.slim_request,
         )
 
@@ -151,10 +177,6 @@ class Operator:
             field_selector=UNFINISHED,
             on_list=self.feed.cancels,
             on_event=self.feed.cancel,
-            on_error=_say_error,
+            on_error=self._note_error,
             slim=self.feed.slim_cancel,
         )
-
-
-def _say_error(error: ClusterError) -> None:
-    log.warning("a watch was interrupted, it goes on", extra={"error": error.message})

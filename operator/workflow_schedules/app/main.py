@@ -63,6 +63,7 @@ async def run(settings: Settings, connection: Connection) -> None:
 
 async def _serve(operator: Operator, settings: Settings, stop: asyncio.Event) -> None:
     watches = Watches(operator.feed)
+    operator.on_history_lost = watches.begin_anew
     probes = Probes(
         healthy=lambda: watches.problem,
         ready=lambda: operator.unready_reason,

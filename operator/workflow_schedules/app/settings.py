@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from workflow_schedules.core.events import EventLevel
@@ -41,6 +42,7 @@ class Settings:
         probe_port: port of /healthz and /readyz; 0 picks a free one.
         max_concurrent_runs: unfinished scheduled runs of all schedules at once; 0 is unlimited.
         workers: schedules that are worked on at the same time.
+        not_before: nothing at or before it is started: a restored backup may have lost the record of it; None without a restore.
         pod_id: first part of this process's identity.
     """
 
@@ -54,6 +56,7 @@ class Settings:
     probe_port: int
     max_concurrent_runs: int
     workers: int
+    not_before: datetime | None
     pod_id: str
     log_level: str
     log_form: Literal["json", "plain"]
@@ -85,6 +88,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         probe_port=int(_number(environment, "PROBE_PORT", 8080, low=0, high=65535)),
         max_concurrent_runs=_whole(environment, "MAX_CONCURRENT_RUNS", 0, low=0, high=1_000_000),
         workers=int(_number(environment, "WORKERS", 16, low=1, high=64)),
+        not_before=_moment(environment, "NOT_BEFORE"),
         pod_id=environment.get("POD_UID") or environment.get("POD_NAME") or socket.gethostname(),
         log_level=_choice(environment, "LOG_LEVEL", "INFO", _LEVELS),
         log_form="plain"
@@ -125,6 +129,19 @@ def _number(environment: Mapping[str, str], name: str, default: float, *, low: f
     if not low <= value <= high:
         raise SettingsError(f"{PREFIX}{name}: {text!r} is not a number from {low:g} to {high:g}")
     return value
+
+
+def _moment(environment: Mapping[str, str], name: str) -> datetime | None:
+    text = environment.get(PREFIX + name)
+    if not text:
+        return None
+    try:
+        at: datetime | None = datetime.fromisoformat(text)
+    except ValueError:
+        at = None
+    if at is None or at.tzinfo is None:
+        raise SettingsError(f"{PREFIX}{name}: {text!r} is no time with an offset, such as 2026-03-01T09:30:00Z")
+    return at.astimezone(UTC)
 
 
 def _whole(environment: Mapping[str, str], name: str, default: int, *, low: int, high: int) -> int:

@@ -25,7 +25,7 @@ from workflow_schedules.core.retention import recorded_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from datetime import timedelta
+    from datetime import datetime, timedelta
 
     from workflow_schedules.core.model import Definition, Job, Record, Schedule, Writer
 
@@ -40,9 +40,10 @@ class SeenJob(NamedTuple):
 class Cache:
     """Everything known, by UID; see the module's docstring."""
 
-    def __init__(self, places: Places | None = None) -> None:
-        """Take the places that runs may have; without, there is no limit."""
+    def __init__(self, places: Places | None = None, *, not_before: datetime | None = None) -> None:
+        """Take the places that runs may have (without, there is no limit), and the setting `notBefore`."""
         self.places = places or Places()
+        self.not_before = not_before
         self.schedules: dict[str, Schedule] = {}
         self.definitions: dict[ObjectRef, Definition] = {}
         self.jobs: dict[ObjectRef, Job] = {}
@@ -57,6 +58,7 @@ class Cache:
         self._job_versions: dict[ObjectRef, int] = {}
         self._jobs_of: dict[str, set[ObjectRef]] = {}
         self._jobs_seen_through = 0
+        self.are_jobs_stale = False  # of a history that is no more, until the next list
 
     # what people write
 
@@ -218,7 +220,7 @@ class Cache:
         """
         if version < self._jobs_seen_through:
             self._job_versions = dict.fromkeys(self._job_versions, 0)
-        self._jobs_seen_through = version
+        self._jobs_seen_through, self.are_jobs_stale = version, False
         by_ref = {seen.job.ref: seen for seen in listed}
         changed = {self._put_job(seen) for seen in by_ref.values()}
         for ref, known in list(self.jobs.items()):
@@ -450,6 +452,7 @@ class Cache:
             blocked_by=log.blocked_by,
             waits_for=self.jobs.get(log.waits_for) if log.waits_for else None,
             before_edit=log.before_edit,
+            not_before=self.not_before,
         )
 
     def _template_refusal(self, schedule: Schedule, definition: Definition | None) -> str | None:
@@ -463,7 +466,7 @@ class Cache:
         uid = self.uid_named(ref)
         runs = tuple(self._run(memory, answered_before) for memory in self.requests.unfinished(key))
         if uid is None:
-            snapshot = _without_schedule(writer, since_acquired)
+            snapshot = replace(_without_schedule(writer, since_acquired), not_before=self.not_before)
         else:
             snapshot = self.snapshot(uid, writer=writer, since_acquired=since_acquired, answered_before=answered_before)
         is_anothers = uid is not None and self.is_anothers(uid, writer.lease)

@@ -43,6 +43,11 @@ class Fence:
         if self.monotonic() >= self.valid_until:
             raise LostLeaseError(f"epoch {self.writer.epoch} of {self.writer.lease} was not renewed in time")
 
+    def extend(self, until: float) -> None:
+        """Let the right last until a later moment, unless it was revoked."""
+        if self.valid_until != float("-inf"):
+            self.valid_until = until
+
     def revoke(self) -> None:
-        """End the right at once."""
+        """End the right at once and for good."""
         self.valid_until = float("-inf")

@@ -26,6 +26,10 @@ class Templates:
         self._known: dict[tuple[str, str], Template] = {}
         self._locks: dict[tuple[str, str], asyncio.Lock] = {}
 
+    def forget(self) -> None:
+        """Forget which are pinned: a restored backup may not have them."""
+        self._known.clear()
+
     async def pin(self, namespace: str, template: Template) -> None:
         """Make sure that a template is pinned; costs a request only the first time.
 

@@ -22,6 +22,7 @@ STALL_SECONDS: Final = 30.0
 STALL_MARGIN_SECONDS: Final = 5.0
 BACKOFF_FIRST_SECONDS: Final = 0.25
 BACKOFF_LIMIT_SECONDS: Final = 8.0
+WENT_BACK: Final = "WentBack"  # reason of the error that tells of a history older than what was seen: a restored backup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,8 +120,8 @@ class _Watch:
         """
         async with aclosing(self._client.pages(self._resource, limit=1)) as pages:
             page = await anext(pages)
-        if _is_older(page.resource_version, self._resource_version):
-            raise GoneError("the server's history is older than what was seen", reason="WentBack")
+        if is_older(page.resource_version, self._resource_version):
+            raise GoneError("the server's history is older than what was seen", reason=WENT_BACK)
         self._is_trusted = True
 
     async def _list(self) -> None:
@@ -171,9 +172,9 @@ class _Watch:
             resource_version = str(body["metadata"]["resourceVersion"])
         except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
             raise UnansweredError("a line of the watch makes no sense", reason="Undecodable") from error
-        if _is_older(resource_version, self._resource_version):
+        if is_older(resource_version, self._resource_version):
             # The server's history is not the one we followed: etcd was restored from a backup, or events come again.
-            raise GoneError("the watch went back in time", reason="WentBack")
+            raise GoneError("the watch went back in time", reason=WENT_BACK)
         if kind != "BOOKMARK":
             self._callbacks.on_event(kind, body)
         self._resource_version = resource_version
@@ -185,7 +186,8 @@ class _Watch:
         await asyncio.sleep(seconds)
 
 
-def _is_older(resource_version: str, than: str) -> bool:
+def is_older(resource_version: str, than: str) -> bool:
+    """Tell whether a resourceVersion is one from before another; False where that can't be told."""
     if not (resource_version.isdecimal() and than.isdecimal()):
         return False
     return int(resource_version) < int(than)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from workflow_schedules.api.occurrence import Decision
 from workflow_schedules.api.schedule import State
-from workflow_schedules.core import completion, log, pause
+from workflow_schedules.core import completion, forgotten, log, pause
 from workflow_schedules.core.acceptance import Accepted, Refusal, accept, definition_problem, template_of
 from workflow_schedules.core.baselines import change_of_generation, definition_reason, first_watermark
 from workflow_schedules.core.capacity import capacity_exceeded
@@ -177,6 +177,9 @@ def _decide_unchanged(snapshot: Snapshot, schedule: Schedule, accepted: Accepted
         return Plan(next_wake_at=_idle_until(snapshot, accepted, now))
     if completion.runs_left(snapshot, accepted.spec) == 0:
         return _decide_used_up(snapshot, schedule, accepted, now)
+    restored = forgotten.consumed(snapshot, schedule, accepted, state, now)
+    if restored is not None:
+        return Plan(step=restored)
     return _decide_due(snapshot, schedule, accepted, now)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeGuard
 from workflow_schedules.api.common import Condition, ConditionStatus, parse_utc
 from workflow_schedules.api.occurrence import Cause, ScheduleOccurrenceStatus
 from workflow_schedules.api.schedule import DeletionPolicy
-from workflow_schedules.core import requests
+from workflow_schedules.core import forgotten, requests
 from workflow_schedules.core.acceptance import Accepted, Refusal, accept, template_of
 from workflow_schedules.core.decide import hold_reason
 from workflow_schedules.core.due_times import next_due_time
@@ -193,6 +193,11 @@ def _is_backfill_under_way(run: Run, schedule_uid: str) -> bool:
 
 
 def _resolve(queue: Queue, run: Run, now: datetime) -> _Resolved | _Refused:
+    if forgotten.is_forgotten(queue.snapshot, run.record.created_at):
+        return _Refused(
+            reason="NotStarted",
+            message=f"asked for at {run.record.created_at:%Y-%m-%dT%H:%M:%SZ}, {forgotten.why(queue.snapshot)}; ask again",
+        )
     if run.record.spec.cause is Cause.MANUAL and now > start_deadline(queue.snapshot, run):
         return _Refused(
             reason="NotStarted",

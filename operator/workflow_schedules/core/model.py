@@ -256,6 +256,7 @@ class Snapshot:
         blocked_by: name of the record that the contradiction is about; what `unblock` has to name.
         waits_for: the Job of what is to be set aside, which must end first; None when there is none.
         before_edit: the schedule before the edits that are not on record yet; None when this process didn't see it.
+        not_before: the setting: until when a restore may have forgotten what was decided; None without one.
     """
 
     uid: str
@@ -275,6 +276,7 @@ class Snapshot:
     blocked_by: str | None = None
     waits_for: Job | None = None
     before_edit: Schedule | None = None
+    not_before: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from workflow_schedules.core import forgotten
 from workflow_schedules.core.acceptance import Accepted, accept
 from workflow_schedules.core.ending import decide_removal, end_due, is_ending, start_timeout_at, unhealthy_at
 from workflow_schedules.core.jitter import Jitter
@@ -66,10 +67,13 @@ def _is_seen(run: Run) -> bool:
 
 
 def start_deadline(snapshot: Snapshot, run: Run) -> datetime:
-    """Return until when the Job of an admitted record may still be made.
+    """Return until when the Job of an admitted record may still be made; long past where a restore may have lost it.
 
-    Source: contract R35.
+    Source: contract R35; reliability I1.
     """
+    asked_at = counts_from(run.record) if is_request(run.record) else run.record.spec.scheduled_time
+    if asked_at is not None and forgotten.is_forgotten(snapshot, asked_at):
+        return asked_at
     if is_request(run.record):
         return counts_from(run.record) + UNBOUNDED_START
     instant, schedule = run.record.spec.scheduled_time, snapshot.schedule
@@ -214,6 +218,8 @@ def _too_late(snapshot: Snapshot, run: Run, now: datetime) -> ScheduleOccurrence
     if older := waited_for(snapshot, run):  # nobody has made its Job either: that waits for the same
         message = f"no Job could be made in time: it waited for {_shown(older)} to be gone"
         return _unstarted(snapshot, run, "NotStarted", message, now)
+    if forgotten.is_forgotten(snapshot, run.record.spec.scheduled_time or run.record.created_at):
+        return _unstarted(snapshot, run, "StartUnknown", f"found without a Job, {forgotten.why(snapshot)}", now)
     if _is_of_this_holder(run.record, snapshot.writer):
         stopped = "the schedule stopped admitting before the Job was made"
         why = run.last_error or ("it was not tried in time" if _may_start(snapshot, run, now) else stopped)

@@ -65,6 +65,7 @@ class Watches:
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
         self._stop = threading.Event()
+        self._end = threading.Event()  # of this run of kopf
         self._failures = 0
         self._last_error = ""
         self._thread = threading.Thread(target=self._run, name="watches", daemon=True)
@@ -83,10 +84,18 @@ class Watches:
     def stop(self) -> None:
         """End watching; returns at once."""
         self._stop.set()
+        self._end.set()
+
+    def begin_anew(self) -> None:
+        """Watch on from a new list; returns at once."""
+        self._end.set()
 
     def _run(self) -> None:
-        while not self._stop.is_set():
+        while True:
             began_at = time.monotonic()
+            self._end.clear()
+            if self._stop.is_set():  # asked after that, so that no stop is overlooked
+                return
             error: Exception | None = None
             try:
                 asyncio.run(self._watch())
@@ -95,8 +104,9 @@ class Watches:
                 error = raised
             if time.monotonic() - began_at > WATCHED_WELL_SECONDS:
                 self._failures = 0
-            self._failures += 1
-            self._last_error = repr(error) if error else "they ended by themselves"
+            if error or not self._end.is_set():
+                self._failures += 1
+                self._last_error = repr(error) if error else "they ended by themselves"
             self._stop.wait(RESTART_SECONDS)
 
     async def _watch(self) -> None:
@@ -107,5 +117,5 @@ class Watches:
             # without one kopf asks for the user's name, and the image's user has none
             identity="watches",  # type: ignore[arg-type]  # kopf does not export its type of it
             clusterwide=True,
-            stop_flag=self._stop,
+            stop_flag=self._end,
         )

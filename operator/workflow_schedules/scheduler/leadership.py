@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from workflow_schedules.cluster.errors import AlreadyExistsError, ClusterError, ConflictError, NotFoundError
 from workflow_schedules.cluster.fence import Fence, LostLeaseError
 from workflow_schedules.cluster.leases import LeaseRecord, create_lease, read_lease, replace_lease
+from workflow_schedules.cluster.watch import is_older
 from workflow_schedules.core.lease import LeaseAction, SeenLease, judge_lease, next_epoch
 from workflow_schedules.core.model import Writer
 
@@ -50,8 +51,19 @@ class LeaseTimes:
 class Elector:
     """Acquires the Lease, keeps it, and calls the leader with a fence for as long as it lasts."""
 
-    def __init__(self, client: Client, lease: ObjectRef, *, identity: str, clock: Clock, times: LeaseTimes) -> None:
+    def __init__(
+        self,
+        client: Client,
+        lease: ObjectRef,
+        *,
+        identity: str,
+        clock: Clock,
+        times: LeaseTimes,
+        on_history_lost: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Take who is told when the Lease is older than what was written to it: a backup was restored."""
         self._client = client
+        self._on_history_lost = on_history_lost
         self._lease = lease
         self._identity = identity
         self._clock = clock
@@ -100,6 +112,11 @@ class Elector:
             raise LostLeaseError(
                 f"epoch {highest} is on record, not below {self.fence.writer.epoch}: the Lease was made anew"
             )
+
+    def drop_history(self) -> None:
+        """Stop leading at once, and take over anew where possible: what is known is of a history that is no more (P9)."""
+        if self.fence is not None:
+            self.fence.revoke()
 
     async def _acquire(self, stop: asyncio.Event) -> Fence | None:
         while not stop.is_set():
@@ -194,7 +211,7 @@ class Elector:
                 "the Lease was not renewed, it is tried again", extra={"error": str(error) or "no answer in time"}
             )
         else:
-            fence.valid_until = begun_at + self._times.renew_deadline_seconds
+            fence.extend(begun_at + self._times.renew_deadline_seconds)
 
     async def _check_holder(self, fence: Fence) -> None:
         """Find out who wrote the Lease meanwhile: an unanswered renewal of ours, or somebody else."""
@@ -205,6 +222,9 @@ class Elector:
             raise LostLeaseError("the Lease was deleted") from error
         except (ClusterError, TimeoutError):
             return
+        if self._record is not None and is_older(record.resource_version, self._record.resource_version):
+            self._on_history_lost()
+            raise LostLeaseError("it is older than what was written to it: a backup was restored")
         if record.holder != self._identity or record.transitions != fence.writer.epoch:
             raise LostLeaseError(f"held by {record.holder or 'nobody'}, epoch {record.transitions}")
         self._record = record

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from workflow_schedules.api import names
 from workflow_schedules.api.occurrence import FINAL_OUTCOMES, Cause, Decision
 from workflow_schedules.cluster import wire
+from workflow_schedules.cluster.cache import SeenJob
 from workflow_schedules.cluster.errors import ForbiddenError, InvalidError, NotFoundError
-from workflow_schedules.cluster.methods import DEFINITIONS, OCCURRENCES, SCHEDULES
+from workflow_schedules.cluster.methods import DEFINITIONS, JOBS, OCCURRENCES, SCHEDULES
 from workflow_schedules.core.job import labels
 from workflow_schedules.core.leases_apart import is_other_lease
 from workflow_schedules.core.log import FORMAT
@@ -59,6 +60,8 @@ async def take_over(cluster: Cluster, wakeups: WakeUps, *, writer: Writer) -> in
     bodies, version = await cluster.client.list_all(SCHEDULES)
     schedules = await _read_schedules(bodies)
     requests = await _read_requests(cluster)
+    if cluster.cache.are_jobs_stale:
+        await _read_jobs(cluster)
     wakeups.clear()
     cluster.cache.replace_all((schedules, version), definitions)
     cluster.cache.replace_requests(*requests)
@@ -75,6 +78,13 @@ async def take_over(cluster: Cluster, wakeups: WakeUps, *, writer: Writer) -> in
     _wake_everything(cluster, wakeups)
     log.info("took over", extra={"schedules": len(cluster.cache.schedules), "unfinished": len(cluster.cache.logs)})
     return max(epochs, default=0)
+
+
+async def _read_jobs(cluster: Cluster) -> None:
+    """Read all Jobs, which a watch keeps known otherwise: it may not have noticed yet that a backup was restored."""
+    bodies, version = await cluster.client.list_all(JOBS, label_selector=names.LABEL_SCHEDULE_UID)
+    listed = [SeenJob(wire.job_of(body), wire.version_of(body)) for body in bodies]
+    cluster.cache.replace_jobs(listed, int(version) if version.isdecimal() else 0)
 
 
 async def _read_schedules(bodies: list[wire.Json]) -> list[Schedule]:
