@@ -66,12 +66,15 @@ class CommitOrder:
         self._count = itertools.count()
         self._now: datetime | None = None
         self._bodies: dict[tuple[str, str, str], Json] = {}  # by kind, namespace and name, as of the last commit given
+        self._waiting: set[tuple[str, str, str, int]] = set()  # versions in the heap
         self._gone: set[str] = set()  # UIDs
         self.newest_version = 0
 
     def add(self, told: Told) -> None:
-        """Take one version."""
+        """Take one version; one that is known already changes nothing, so that telling it again holds nothing up."""
         self.newest_version = max(self.newest_version, told.version)
+        if self._is_known(told):
+            return
         self._now = told.at if self._now is None else max(self._now, told.at)
         heapq.heappush(self._heap, (told.version, next(self._count), told))
 
@@ -84,11 +87,22 @@ class CommitOrder:
         """Give what is there of one kind, as of the last commit given."""
         return {(namespace, name): body for (of, namespace, name), body in self._bodies.items() if of == kind}
 
+    def _is_known(self, told: Told) -> bool:
+        if told.body is None or told.is_removed:
+            return False
+        waiting = (told.kind, *told.key, told.version)
+        known = self._bodies.get((told.kind, *told.key))
+        if waiting in self._waiting or (known is not None and not _is_newer(told, known)):
+            return True
+        self._waiting.add(waiting)
+        return False
+
     def _is_old(self, told: Told) -> bool:
         return self._now is not None and self._now - told.at > self._latest
 
     def _commits(self, told: Told) -> Iterator[Commit]:
         place = (told.kind, *told.key)
+        self._waiting.discard((*place, told.version))
         before = self._bodies.get(place)
         body = told.body if told.body is not None else before
         if (

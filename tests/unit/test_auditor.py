@@ -3,147 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import orjson
 import pytest
 
-from soak_lib.audit_log import AuditLog, told_by
-from soak_lib.auditor import NAMES, Auditor
-from soak_lib.commits import CommitOrder
-from support.objects import a_schedule
-
-Json = dict[str, Any]
-DAY = datetime(2026, 3, 2, tzinfo=UTC)
-PLURAL = {"WorkflowSchedule": "workflowschedules", "ScheduleOccurrence": "scheduleoccurrences", "Job": "jobs"}
-
-
-def at(text: str) -> datetime:
-    return datetime.fromisoformat(f"2026-03-02T{text}").replace(tzinfo=UTC)
-
-
-def stamp(text: str) -> str:
-    return f"{at(text):%Y-%m-%dT%H:%M:%SZ}"
-
-
-class Forger:
-    """Writes an audit log; each write is one line, a second after the one before unless `now` is set."""
-
-    def __init__(self) -> None:
-        self.now = at("10:00:00")
-        self.lines: list[bytes] = []
-        self.objects: dict[tuple[str, str], Json] = {}
-        self.version = 100
-
-    def write(self, verb: str, body: Json) -> None:
-        self.version += 1
-        self.now += timedelta(seconds=1)
-        metadata = {"namespace": "ns", "creationTimestamp": f"{self.now:%Y-%m-%dT%H:%M:%SZ}", **body["metadata"]}
-        body = {**body, "metadata": {**metadata, "resourceVersion": str(self.version)}}
-        self.objects[body["kind"], metadata["name"]] = body
-        self.log(verb, body["kind"], metadata["name"], body)
-
-    def log(self, verb: str, kind: str, name: str, answer: Json, *, query: str = "", code: int = 200) -> None:
-        event = {
-            "kind": "Event",
-            "verb": verb,
-            "requestURI": f"/apis/somewhere{query}",
-            "objectRef": {"resource": PLURAL[kind], "namespace": "ns", "name": name},
-            "responseStatus": {"code": code},
-            "responseObject": answer,
-            "stageTimestamp": self.now.isoformat(),
-        }
-        self.lines.append(orjson.dumps(event))
-
-    def schedule(self, name: str = "s", uid: str = "S", **spec: object) -> None:
-        body = a_schedule(name, schedule="* * * * *", **spec)
-        self.write("create", {**body, "metadata": {**body["metadata"], "uid": uid, "generation": 1}})
-
-    def edit(self, **spec: object) -> None:
-        body = self.objects["WorkflowSchedule", "s"]
-        metadata = {**body["metadata"], "generation": body["metadata"]["generation"] + 1}
-        self.write("patch", {**body, "metadata": metadata, "spec": {**body["spec"], **spec}})
-
-    def status(self, **fields: object) -> None:
-        body = self.objects["WorkflowSchedule", "s"]
-        self.write("patch", {**body, "status": {**body.get("status", {}), **fields}})
-
-    def record(self, number: int, decision: str, time: str = "", **spec: object) -> None:
-        """Append a record about one instant; its watermark is that instant unless told otherwise."""
-        fields = {
-            "scheduleRef": {"name": "s", "uid": "S"},
-            "cause": "Scheduled",
-            "sequence": number,
-            "decision": decision,
-            "state": "Active",
-            "generation": 1,
-            "fencingEpoch": 3,
-            "lease": "system/lease",
-            "previousUID": f"R{number - 1}",
-            "consumedThroughTime": stamp(time or "10:00:00"),
-            **({"scheduledTime": stamp(time)} if time else {}),
-            **spec,
-        }
-        metadata = {"name": f"s-0-{number}", "uid": f"R{number}"}
-        self.write("create", {"kind": "ScheduleOccurrence", "metadata": metadata, "spec": fields})
-
-    def job(self, number: int, name: str = "", uid: str = "") -> None:
-        owner = {"kind": "ScheduleOccurrence", "uid": f"R{number}", "controller": True}
-        labels = {"workflow-schedules.dev/schedule-uid": "S"}
-        metadata = {
-            "name": name or f"s-0-{number}",
-            "uid": uid or f"J{number}",
-            "ownerReferences": [owner],
-            "labels": labels,
-        }
-        self.write("create", {"kind": "Job", "metadata": metadata})
-
-    def end(self, number: int) -> None:
-        body = self.objects["Job", f"s-0-{number}"]
-        ended = {"type": "Complete", "status": "True", "lastTransitionTime": f"{self.now:%Y-%m-%dT%H:%M:%SZ}"}
-        self.write("patch", {**body, "status": {"conditions": [ended]}})
-
-    def remove(self, kind: str, name: str) -> None:
-        """Delete, answered as the API server does: without the object."""
-        uid = self.objects[kind, name]["metadata"]["uid"]
-        self.now += timedelta(seconds=1)
-        self.log("delete", kind, name, {"kind": "Status", "status": "Success", "details": {"uid": uid}})
-
-    def outcome(self, number: int, outcome: str = "Completed") -> None:
-        body = self.objects["ScheduleOccurrence", f"s-0-{number}"]
-        self.write("patch", {**body, "status": {"outcome": outcome}})
-
-    def run(self, number: int, time: str, **spec: object) -> None:
-        """A run as it should be."""
-        self.now = max(self.now, at(time))
-        self.record(number, "Admitted", time, **spec)
-        self.job(number)
-        self.end(number)
-        self.outcome(number)
-
-
-def audit(forger: Forger, *, now: str, is_settled: bool = True) -> list[str]:
-    """Put the lines through all that hack/soak does."""
-    order, auditor = CommitOrder(), Auditor()
-    for line in forger.lines:
-        found = told_by(line, order.newest_version)
-        if found is not None:
-            order.add(found)
-        for commit in order.given():
-            auditor.see(commit)
-    for commit in order.given(everything=True):
-        auditor.see(commit)
-    return auditor.problems(at(now), is_settled=is_settled)
-
-
-def begin(**spec: object) -> Forger:
-    forger = Forger()
-    forger.schedule(**spec)
-    forger.record(1, "Baseline")
-    return forger
+from soak_lib.auditor import NAMES
+from support.forger import Forger, at, begin, judged, stamp
 
 
 def all_is_well(f: Forger) -> None:
@@ -358,7 +224,7 @@ ROWS = [
 def test_what_is_wrong_is_found_and_nothing_else(row: Row) -> None:
     forger = begin(**row.spec)
     row.forge(forger)
-    found = audit(forger, now=row.now)
+    found = judged(forger, now=row.now)
     assert [each.partition(":")[0] for each in found] == row.want, found
     assert {each.partition(":")[0] for each in found} <= NAMES.keys()
 
@@ -373,44 +239,5 @@ def test_a_write_of_an_old_epoch_long_after_the_new_one_began_is_found_across_sc
     forger.now = at("10:02:40")
     forger.schedule("t", "T")
     forger.record(9, "Baseline", "10:02:30", scheduleRef={"name": "t", "uid": "T"}, fencingEpoch=3)
-    found = audit(forger, now="10:02:35", is_settled=False)
+    found = judged(forger, now="10:02:35", is_settled=False)
     assert [each.partition(":")[0] for each in found] == ["I6"], found
-
-
-def test_lines_that_tell_of_no_commit_change_nothing() -> None:
-    forger = begin()
-    forger.run(2, "10:01:00")
-    twice = forger.objects["ScheduleOccurrence", "s-0-2"]
-    again = {**twice, "metadata": {**twice["metadata"], "uid": "other", "name": "s-0-3"}}
-    forger.log("create", "ScheduleOccurrence", "s-0-3", again, query="?dryRun=All")
-    forger.log("create", "ScheduleOccurrence", "s-0-3", again, code=409)
-    forger.log("get", "ScheduleOccurrence", "s-0-3", again)
-    forger.log("patch", "ScheduleOccurrence", "s-0-2", twice)  # changed nothing: the version that is known
-    assert audit(forger, now="10:01:30") == []
-
-
-def test_the_order_is_that_of_the_versions_not_that_of_the_lines() -> None:
-    forger = begin()
-    forger.run(2, "10:01:00")
-    forger.run(3, "10:02:00")
-    forger.lines.reverse()
-    assert audit(forger, now="10:02:05") == []
-
-
-def test_a_log_is_read_as_it_grows_through_rotation_and_a_killed_writer(tmp_path: Path) -> None:
-    path = tmp_path / "audit.log"
-    log = AuditLog(path)
-    assert list(log.lines()) == []
-    path.write_bytes(b"one\ntw")
-    assert list(log.lines()) == [b"one"]
-    with path.open("ab") as file:
-        file.write(b"o\nthree\n")
-    path.rename(tmp_path / "audit-2026-03-02T10-00-00.000.log")
-    path.write_bytes(b"four\n")
-    assert list(log.lines()) == [b"two", b"three", b"four"]
-    assert [each.name for each in tmp_path.iterdir()] == ["audit.log"]
-    log.close()
-    forger = begin()
-    forger.lines[1] = forger.lines[0][:70] + forger.lines[1]
-    assert told_by(forger.lines[1], 0) is not None
-    assert told_by(forger.lines[0][:70], 0) is None
