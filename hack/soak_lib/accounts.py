@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from workflow_schedules.api.common import parse_utc
@@ -22,16 +22,18 @@ Json = dict[str, Any]
 
 FINAL = frozenset({"Completed", "Failed", "Exhausted", "Cancelled"})
 PATIENCE = timedelta(seconds=10)
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(slots=True)
 class Log:
-    """Everything ever seen of one schedule."""
+    """Everything ever seen of one schedule; `touched_at` is when a record or a Job of it changed last."""
 
     schedule: Json | None = None
     specs: dict[int, Json] = field(default_factory=dict)
     records: list[Json] = field(default_factory=list)
     jobs: dict[str, Json] = field(default_factory=dict)
+    touched_at: datetime = _EARLIEST
 
     def spec_of(self, record_spec: Json) -> Json:
         """The spec of the schedule that a record was decided on."""

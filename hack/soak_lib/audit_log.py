@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -99,7 +100,8 @@ def told_by(line: bytes, newest_version: int) -> Told | None:
             version=newest_version, kind=target["resource"], key=key, body=None, is_removed=True, at=at,
             uid=(body.get("details") or {}).get("uid", ""),
         )  # fmt: skip
-    return told(target["resource"], body, at, is_removed=_is_gone(event["verb"], body))
+    version = told(target["resource"], body, at, is_removed=_is_gone(event["verb"], body))
+    return replace(version, received_at=datetime.fromisoformat(event["requestReceivedTimestamp"]))
 
 
 def told(kind: str, body: Json, at: datetime, *, is_removed: bool = False) -> Told:

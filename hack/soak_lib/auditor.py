@@ -23,10 +23,10 @@ from soak_lib.accounts import (
     finished_at,
     first_start,
     last_start,
+    read_time,
     undecided,
 )
 from soak_lib.idle_writes import IdleWrites
-from workflow_schedules.api.common import parse_utc
 
 if TYPE_CHECKING:
     from soak_lib.commits import Commit
@@ -54,9 +54,13 @@ class Auditor:
     Args:
         is_guarded: nobody but the operator can remove a record, as the policies have it (R30).
         patience: how long a leader may take to decide on an instant and to record an end.
+        status_lag: how much later than the log the status of a schedule may tell its candidates.
     """
 
-    def __init__(self, *, is_guarded: bool = True, patience: timedelta = PATIENCE) -> None:
+    def __init__(
+        self, *, is_guarded: bool = True, patience: timedelta = PATIENCE, status_lag: timedelta = timedelta()
+    ) -> None:
+        self._status_lag = status_lag
         self._is_guarded = is_guarded
         self._patience = patience
         self._logs: dict[str, Log] = defaultdict(Log)
@@ -94,7 +98,9 @@ class Auditor:
             found += chain_problems(log.records)
             found += account_problems(log)
             if is_settled:
-                found += self._unrecorded(log, now) + undecided(log, now - self._patience)
+                found += self._unrecorded(log, now)
+                if now - log.touched_at > self._status_lag:
+                    found += undecided(log, now - self._patience)
         return found
 
     def jobs_started(self) -> int:
@@ -136,14 +142,14 @@ class Auditor:
             return
         name, known = body["metadata"]["name"], self._records.get(body["metadata"]["uid"])
         if known is None:
-            self._judge_new(self._logs[uid], body, commit.at)
+            self._judge_new(self._logs[uid], body, commit)
             self._logs[uid].records.append(body)
         else:
             was = (known.get("status") or {}).get("outcome")
             if was in FINAL and body.get("status", {}).get("outcome") != was:
                 self._wrong("I7", f"the outcome of {name} changed from {was}", commit.at)
         self._records[body["metadata"]["uid"]] = body
-        self._touched[body["metadata"]["uid"]] = commit.at
+        self._touched[body["metadata"]["uid"]] = self._logs[uid].touched_at = commit.at
 
     def _judge_removal(self, log: Log, body: Json, at: datetime) -> None:
         self._removed.add(body["metadata"]["uid"])
@@ -151,8 +157,8 @@ class Auditor:
         if self._is_guarded and is_wanted and body["spec"]["decision"] == "Admitted" and not self._is_final(body):
             self._wrong("I7", f"{body['metadata']['name']} was removed without an outcome", at)
 
-    def _judge_new(self, log: Log, body: Json, at: datetime) -> None:
-        spec, name = body["spec"], body["metadata"]["name"]
+    def _judge_new(self, log: Log, body: Json, commit: Commit) -> None:
+        spec, name, at = body["spec"], body["metadata"]["name"], commit.at
         head = log.records[-1]["spec"] if log.records else {}
         self._judge_epoch(spec, head, name, at)
         if spec["decision"] != "Admitted":
@@ -166,7 +172,7 @@ class Auditor:
         if len(admitted(log.records)) >= log.spec_of(spec).get("runLimit", math.inf):
             self._wrong("I5", f"{name} was admitted beyond its runLimit", at)
         self._judge_overlap(log, spec, name, at)
-        self._judge_start(log, spec, body, "was admitted", at)
+        self._judge_start(log, spec, commit, "was admitted")
 
     def _judge_epoch(self, spec: Json, head: Json, name: str, at: datetime) -> None:
         epoch, lease = spec.get("fencingEpoch", 0), spec.get("lease", "")
@@ -178,11 +184,12 @@ class Auditor:
         elif epoch < newest and at - since > STALE:
             self._wrong("I6", f"{name} is of epoch {epoch}, long after the first record of {newest}", at)
 
-    def _judge_start(self, log: Log, spec: Json, body: Json, what: str, at: datetime) -> None:
-        """Judge by the stamp of the API server, which it puts on a create before it stores it."""
-        latest, stamp = last_start(log, spec), body["metadata"].get("creationTimestamp")
-        if latest is not None and stamp is not None and parse_utc(stamp) > latest + CLOCKS:
-            self._wrong("late", f"{body['metadata']['name']} {what} at {stamp}, its deadline was {latest}", at)
+    def _judge_start(self, log: Log, spec: Json, commit: Commit, what: str) -> None:
+        """Judge by when the request arrived, since nobody can call it back after that; else by the API server's own stamp."""
+        latest, name = last_start(log, spec), commit.body["metadata"]["name"]
+        arrived = commit.received_at or read_time(commit.body["metadata"].get("creationTimestamp"))
+        if latest is not None and arrived is not None and arrived > latest + CLOCKS:
+            self._wrong("late", f"{name} {what} at {arrived:%H:%M:%S}, its deadline was {latest:%H:%M:%S}", commit.at)
 
     def _judge_overlap(self, log: Log, spec: Json, name: str, at: datetime) -> None:
         rules = log.spec_of(spec)
@@ -204,15 +211,15 @@ class Auditor:
         spec, uid = record["spec"], body["metadata"]["uid"]
         log = self._logs[spec["scheduleRef"]["uid"]]
         if commit.before is None:
-            self._judge_job(log, record, body, commit.at)
-        self._touched[owner] = commit.at
+            self._judge_job(log, record, commit)
+        self._touched[owner] = log.touched_at = commit.at
         if commit.after is None:
             log.jobs.pop(uid, None)
         else:
             log.jobs[uid] = body
 
-    def _judge_job(self, log: Log, record: Json, job: Json, at: datetime) -> None:
-        spec, name = record["spec"], job["metadata"]["name"]
+    def _judge_job(self, log: Log, record: Json, commit: Commit) -> None:
+        spec, name, at = record["spec"], commit.body["metadata"]["name"], commit.at
         key = (spec["scheduleRef"]["uid"], spec["scheduledTime"])
         if key in self._started:
             self._wrong("I1", f"a second Job for {spec['scheduledTime']}: {name} after {self._started[key]}", at)
@@ -223,7 +230,7 @@ class Auditor:
         active = [each for each in log.jobs.values() if not finished_at(each)]
         if len(active) >= limit:
             self._wrong("I2", f"Job {name} was made beside {len(active)} unfinished, {limit} allowed", at)
-        self._judge_start(log, spec, job, "was made as a Job", at)
+        self._judge_start(log, spec, commit, "was made as a Job")
         if first := first_start(log, spec):
             self.lateness.append((at - first).total_seconds())
 

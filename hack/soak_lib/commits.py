@@ -29,12 +29,14 @@ class Commit:
     Attributes:
         kind: the plural, in lower case.
         at: when it was made, by the API server's clock or that of whoever saw it.
+        received_at: when the API server got the request, where that is known.
     """
 
     kind: str
     before: Json | None
     after: Json | None
     at: datetime
+    received_at: datetime | None = None
 
     @property
     def body(self) -> Json:
@@ -55,6 +57,7 @@ class Told:
     is_removed: bool
     at: datetime
     uid: str = ""  # only without a body
+    received_at: datetime | None = None
 
 
 class CommitOrder:
@@ -66,7 +69,7 @@ class CommitOrder:
         self._count = itertools.count()
         self._now: datetime | None = None
         self._bodies: dict[tuple[str, str, str], Json] = {}  # by kind, namespace and name, as of the last commit given
-        self._waiting: set[tuple[str, str, str, int]] = set()  # versions in the heap
+        self._waiting: dict[tuple[str, str, str, int], datetime | None] = {}  # versions in the heap, and when received
         self._gone: set[str] = set()  # UIDs
         self.newest_version = 0
 
@@ -92,17 +95,18 @@ class CommitOrder:
             return False
         waiting = (told.kind, *told.key, told.version)
         known = self._bodies.get((told.kind, *told.key))
-        if waiting in self._waiting or (known is not None and not _is_newer(told, known)):
+        if known is not None and not _is_newer(told, known):
             return True
-        self._waiting.add(waiting)
-        return False
+        is_waiting = waiting in self._waiting
+        self._waiting[waiting] = self._waiting.get(waiting) or told.received_at
+        return is_waiting
 
     def _is_old(self, told: Told) -> bool:
         return self._now is not None and self._now - told.at > self._latest
 
     def _commits(self, told: Told) -> Iterator[Commit]:
         place = (told.kind, *told.key)
-        self._waiting.discard((*place, told.version))
+        received_at = self._waiting.pop((*place, told.version), None)
         before = self._bodies.get(place)
         body = told.body if told.body is not None else before
         if (
@@ -118,7 +122,7 @@ class CommitOrder:
             yield self._removed(place, before or body, told)
             return
         self._bodies[place] = body
-        yield Commit(kind=told.kind, before=before, after=body, at=told.at)
+        yield Commit(kind=told.kind, before=before, after=body, at=told.at, received_at=received_at)
 
     def _removed(self, place: tuple[str, str, str], body: Json, told: Told) -> Commit:
         self._bodies.pop(place, None)

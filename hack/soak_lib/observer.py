@@ -40,7 +40,7 @@ class Observer:
     """
 
     def __init__(self, transport: Transport, audit_log: Path | None, *, on_job: Callable[[Json, bool], None]) -> None:
-        self.auditor = Auditor(patience=PATIENCE)
+        self.auditor = Auditor(patience=PATIENCE, status_lag=PATIENCE)
         self.order = CommitOrder()
         self._client = Client(transport)
         self._log = AuditLog(audit_log) if audit_log else None

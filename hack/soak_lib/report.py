@@ -44,7 +44,7 @@ class Verdict:
 def progress(auditor: Auditor, vitals: Vitals, *, latest_fault: str, leader: str | None) -> str:
     decisions, outcomes = auditor.decisions(), auditor.outcomes()
     ended = sum(count for outcome, count in outcomes.items() if outcome not in {"none yet", "Running", "Interrupted"})
-    rss = " ".join(f"{sample.rss:.0f}" for sample in list(vitals.latest().values())[-3:])
+    rss = " ".join(f"{sample.rss:.0f}" for sample in vitals.latest().values())
     return (
         f"{auditor.commits} commits, admitted {decisions['Admitted']}, ended {ended}, violations "
         f"{len(auditor.violations)}; leader {leader or '-'}; RSS {rss} MiB; last fault: {latest_fault}"
@@ -68,13 +68,11 @@ def tables(
     yield from _table("people", deeds)
     yield from _table("faults", faults)
     yield from _start_times(auditor.lateness)
-    yield "operators, samples of RSS (MiB), file descriptors, tasks: first, median, last"
+    yield "operators, samples of RSS (MiB), file descriptors, tasks: seven of each process, from first to last"
     for name, samples in vitals.series.items():
-        middle = samples[len(samples) // 2]
-        shown = "   ".join(
-            f"{each.rss:.0f}/{each.fds:.0f}/{each.tasks:.0f}" for each in (samples[0], middle, samples[-1])
-        )
-        yield f"  {name:24} {len(samples):4} samples   {shown}"
+        some = [samples[(len(samples) - 1) * sixth // 6] for sixth in range(7)]
+        shown = "  ".join(f"{each.rss:.0f}/{each.fds:.0f}/{each.tasks:.0f}" for each in some)
+        yield f"  {name:16} {len(samples):4} samples  {shown}"
     yield "growth over the second half of each process that ran for long enough"
     for growth in verdict.growths:
         shape = f"median {growth.median:7.1f}  {growth.grown:+7.1f} (up to {growth.allowed:.1f})"

@@ -32,6 +32,7 @@ class Forger:
         self.lines: list[bytes] = []
         self.objects: dict[tuple[str, str], Json] = {}
         self.version = 100
+        self.received_at: datetime | None = None  # of the requests from now on, where that is not when they were stored
 
     def write(self, verb: str, body: Json) -> None:
         self.version += 1
@@ -49,6 +50,7 @@ class Forger:
             "objectRef": {"resource": PLURAL[kind], "namespace": "ns", "name": name},
             "responseStatus": {"code": code},
             "responseObject": answer,
+            "requestReceivedTimestamp": (self.received_at or self.now).isoformat(),
             "stageTimestamp": self.now.isoformat(),
         }
         self.lines.append(orjson.dumps(event))

@@ -89,6 +89,13 @@ def admitted_after_its_deadline(f: Forger) -> None:
     f.outcome(2, "Failed")
 
 
+def admitted_in_time_and_stored_late(f: Forger) -> None:
+    f.received_at = at("10:02:01")
+    f.now = at("10:02:10")
+    f.record(2, "Admitted", "10:01:00")
+    f.outcome(2, "Failed")
+
+
 def a_job_after_its_deadline(f: Forger) -> None:
     f.now = at("10:01:00")
     f.record(2, "Admitted", "10:01:00")
@@ -202,6 +209,7 @@ ROWS = [
     Row(admitted_after_its_deadline, ["late"], "10:02:05"),
     Row(admitted_after_its_deadline, [], "10:02:05", {"misfirePolicy": "Latest"}),
     Row(admitted_after_its_deadline, ["late"], "10:02:05", {"misfirePolicy": "All", "startingDeadlineSeconds": 30}),
+    Row(admitted_in_time_and_stored_late, [], "10:02:15", {"runLimit": 1}),
     Row(a_job_after_its_deadline, ["late"], "10:02:05"),
     Row(a_watermark_in_the_log_goes_back, ["I4"], "10:01:05"),
     Row(a_watermark_in_status_goes_back, ["I4"], "10:00:30"),

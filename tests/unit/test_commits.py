@@ -31,6 +31,14 @@ def test_the_order_is_that_of_the_versions_not_that_of_the_lines() -> None:
     assert judged(forger, now="10:02:05") == []
 
 
+def test_when_a_request_arrived_is_known_whoever_told_of_it_first() -> None:
+    forger, order = begin(), CommitOrder()
+    by_log = told_by(forger.lines[0], 0)
+    order.add(replace(by_log, received_at=None))  # a watch
+    order.add(by_log)
+    assert [commit.received_at for commit in order.given(everything=True)] == [by_log.at]
+
+
 def test_what_is_told_again_holds_up_nothing_that_is_old_enough() -> None:
     forger, order = begin(), CommitOrder()
     told = [told_by(line, 0) for line in forger.lines]

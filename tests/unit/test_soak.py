@@ -63,9 +63,9 @@ ROWS = [
     Row("one peak", "rss", [100.0] * 10 + [400.0] + [100.0] * 9, is_flat=True),
     Row("memory that grows by a megabyte a sample", "rss", [100.0 + n for n in range(20)], is_flat=False),
     Row("a tenth of a large memory", "rss", [400.0 + n for n in range(20)], is_flat=True),
-    Row("descriptors that leak", "fds", [30.0 + n for n in range(20)], is_flat=False),
+    Row("descriptors that leak", "fds", [30.0 + 2 * n for n in range(20)], is_flat=False),
     Row("tasks of herds", "tasks", [40.0, 42.0, 300.0, 41.0] * 5, is_flat=True),
-    Row("tasks that leak", "tasks", [40.0 + 3 * n for n in range(20)], is_flat=False),
+    Row("tasks that leak", "tasks", [40.0 + 5 * n for n in range(20)], is_flat=False),
     Row("what shrinks", "tasks", [400.0 - 10 * n for n in range(20)], is_flat=True),
 ]
 
