@@ -9,8 +9,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from email.utils import parsedate_to_datetime
+from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 import orjson
@@ -32,6 +31,7 @@ from workflow_schedules.cluster.methods import (
     Verb,
     require,
 )
+from workflow_schedules.cluster.server_clock import ServerClock
 from workflow_schedules.cluster.transport import Answer, Transport
 
 __all__ = ["METHODS", "Client", "Json", "Page", "Resource"]
@@ -70,20 +70,11 @@ class Client:
         self._transport = transport
         self._lease_transport = lease_transport or transport
         self.last_unanswered_write_at: float | None = None  # on the event loop's clock; Lease and Events left out
-        self._date = ""
-        self._server_time: datetime | None = None
-        self._server_time_read_at = 0.0
+        self._clock = ServerClock()
 
     def server_now(self, monotonic: float) -> datetime | None:
-        """Give the API server's clock at ``monotonic`` (the event loop's time), never later than it really is.
-
-        None before the first answer. Up to a second early: the ``Date`` header has whole seconds.
-
-        Source: reliability P13.
-        """
-        if self._server_time is None:
-            return None
-        return self._server_time + timedelta(seconds=monotonic - self._server_time_read_at)
+        """Give the API server's clock at ``monotonic`` (the event loop's time); see ``ServerClock``."""
+        return self._clock.now(monotonic)
 
     # occurrences: the log
 
@@ -212,8 +203,7 @@ class Client:
     async def _list_once(
         self, resource: Resource, namespace: str | None, label_selector: str | None, field_selector: str | None
     ) -> tuple[list[Json], str]:
-        items: list[Json] = []
-        resource_version = ""
+        items, resource_version = list[Json](), ""
         async for page in self.pages(
             resource, namespace=namespace, label_selector=label_selector, field_selector=field_selector
         ):
@@ -289,7 +279,7 @@ class Client:
                 content_type=None if body is None else _MERGE_PATCH_TYPE if verb == "patch" else _JSON_TYPE,
                 timeout_seconds=CLIENT_TIMEOUT_SECONDS,
             )
-            self._read_clock(answer)
+            self._clock.read(answer)
             if not 200 <= answer.status < 300:
                 raise error_of(answer.status, answer.headers, answer.body)
             return _parsed(answer)
@@ -298,20 +288,6 @@ class Client:
             if is_sent and resource not in {LEASES, EVENTS}:
                 self.last_unanswered_write_at = asyncio.get_running_loop().time()
             raise
-
-    def _read_clock(self, answer: Answer) -> None:
-        """Note the server's time; the first answer of each second says it best."""
-        date = answer.headers.get("date", "")
-        if date == self._date:
-            return
-        try:
-            server_time = parsedate_to_datetime(date)
-        except ValueError:
-            return
-        if server_time.tzinfo is None:
-            return
-        self._date, self._server_time = date, server_time
-        self._server_time_read_at = asyncio.get_running_loop().time()
 
 
 def _parsed(answer: Answer) -> Json:
