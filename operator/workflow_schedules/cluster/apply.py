@@ -135,7 +135,7 @@ async def _carry_out(cluster: Cluster, step: Step, snapshot: Snapshot, fence: Fe
         case LookAgain():
             return await _look_again(cluster, snapshot)
         case Append():
-            return await _append(cluster, step, snapshot, fence)
+            return await _append(cluster, step, snapshot)
         case Unblock():
             return await _unblock(cluster, step, snapshot, fence)
         case _:
@@ -192,22 +192,23 @@ async def _unblock(cluster: Cluster, step: Unblock, snapshot: Snapshot, fence: F
     fence.check()
     memory = cluster.cache.log(snapshot.uid)
     before = memory.head
-    wait_seconds = await _append(cluster, Append(spec=found.spec), snapshot, fence)
+    wait_seconds = await _append(cluster, Append(spec=found.spec), snapshot)
     if memory.head is not None and memory.head is not before and memory.head.number == found.spec.sequence:
         begin_anew(memory, found, memory.head)
         return wait_seconds
     return max(wait_seconds, BACKOFF_FIRST_SECONDS)  # somebody knew more
 
 
-async def _append(cluster: Cluster, step: Append, snapshot: Snapshot, fence: Fence) -> float:
+async def _append(cluster: Cluster, step: Append, snapshot: Snapshot) -> float:
     schedule = snapshot.schedule
     if schedule is None:
         return 0.0
     if (wait := _ahead_of_server(cluster, step.spec.consumed_through_time)) > 0:
         return wait
-    if step.template is not None:
-        await cluster.templates.pin(schedule.ref.namespace, step.template)
-        fence.check()
+    template, namespace = step.template, schedule.ref.namespace
+    if template is not None and not cluster.templates.is_known(namespace, template.hash):
+        await cluster.templates.pin(namespace, template)
+        return 0.0  # that took its time, in which a deadline may have passed: decided anew, with nothing left to ask
     body = _record_body(schedule, step)
     memory = cluster.cache.log(snapshot.uid)
     try:
