@@ -97,10 +97,15 @@ class Auditor:
         for log in self._logs.values():
             found += chain_problems(log.records)
             found += account_problems(log)
-            if is_settled:
-                found += self._unrecorded(log, now)
-                if now - log.touched_at > self._status_lag:
-                    found += undecided(log, now - self._patience)
+        return found + (self.unsettled(now) if is_settled else [])
+
+    def unsettled(self, now: datetime) -> list[str]:
+        """Return what a leader that has had its time would have decided, or recorded, or told."""
+        found = []
+        for log in self._logs.values():
+            found += self._unrecorded(log, now)
+            if now - log.touched_at > self._status_lag:
+                found += undecided(log, now - self._patience)
         return found
 
     def jobs_started(self) -> int:

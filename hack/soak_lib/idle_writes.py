@@ -76,6 +76,7 @@ class IdleWrites:
         instants = [
             status.get("nextScheduleTime"),
             spec.get("endTime"),
+            spec.get("runOnceTime"),  # of one that is disabled, too: it is over then (R21)
             (spec.get("pause") or {}).get("untilTime"),
         ]
         return (

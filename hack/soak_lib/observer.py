@@ -52,8 +52,15 @@ class Observer:
         self._tasks = [asyncio.create_task(self._watch(kind, resource)) for kind, resource in RESOURCES.items()]
         self._tasks.append(asyncio.create_task(self._follow_log()))
 
-    async def stop(self) -> datetime:
-        """Stop watching, take what was left out from a list of all that is there, and judge it all.
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._log:
+            self._log.close()
+
+    async def look(self) -> datetime:
+        """Take what was left out from a list of all that is there, and judge everything so far.
 
         Returns:
             As of when.
@@ -61,14 +68,9 @@ class Observer:
         Raises:
             ClusterError: the API server can't be read.
         """
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
         now = datetime.now(UTC)
         lists = {kind: await self._client.list_all(resource) for kind, resource in RESOURCES.items()}
         self._read_log()
-        if self._log:
-            self._log.close()
         for kind, (items, _) in lists.items():
             self._take_all(kind, items)
         self._judge(everything=True)

@@ -35,6 +35,7 @@ Json = dict[str, Any]
 AUDIT_POLICY = Path(__file__).with_name("audit-policy.yaml")
 _CREATORS = 6
 _CREATE_ATTEMPTS = 20
+_LOOKS, _BETWEEN_LOOKS_SECONDS = 5, 45.0  # a leader with a backlog writes statuses, and so candidates, only behind it
 _HERD_IS_OVER, _HERD_IS_NEAR = 25, 50  # seconds of a minute: at its beginning most schedules are due
 
 
@@ -173,9 +174,7 @@ class _Soak:
             asyncio.create_task(self._people.act(every_seconds=self._plan.people_every_seconds)),
         ]
         try:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self._plan.minutes * 60):
-                    await self._stop.wait()
+            await self._wait(self._plan.minutes * 60)
             if self._plan.script and not self._stop.is_set():
                 await tasks[0]
         finally:
@@ -197,9 +196,7 @@ class _Soak:
         end = datetime.now(UTC) + timedelta(seconds=self._plan.calm_seconds)
         if not _HERD_IS_OVER <= end.second <= _HERD_IS_NEAR:
             end += timedelta(seconds=(_HERD_IS_OVER - end.second) % 60)
-        with suppress(TimeoutError):
-            async with asyncio.timeout((end - datetime.now(UTC)).total_seconds()):
-                await self._stop.wait()
+        await self._wait((end - datetime.now(UTC)).total_seconds())
         return not self._stop.is_set()
 
     async def _judge(self, *, is_settled: bool) -> Verdict:
@@ -208,13 +205,12 @@ class _Soak:
             for name, process in self._operators.items()
             if process.has_ended
         ]
-        now = datetime.now(UTC)
         try:
-            now = await self._observer.stop()
+            problems = await self._problems(is_settled=is_settled)
         except ClusterError as error:
+            problems = self._observer.auditor.violations
             failures.append(f"the API server can't be read at the end: {error}")
         auditor = self._observer.auditor
-        problems = auditor.problems(now, is_settled=is_settled)
         verdict = Verdict(problems=problems, growths=self._vitals.growths(), failures=failures)
         deeds, faults = self._people.done, self._faults.done
         told = self._observer.told
@@ -223,6 +219,28 @@ class _Soak:
         if not is_settled:
             self._say("interrupted: what was due at the end was not waited for")
         return verdict
+
+    async def _problems(self, *, is_settled: bool) -> list[str]:
+        """Judge everything; what only time can mend must be there in each of several looks."""
+        auditor = self._observer.auditor
+        now = await self._observer.look()
+        left = auditor.unsettled(now) if is_settled else []
+        for _ in range(_LOOKS):
+            if not left or self._stop.is_set():
+                break
+            self._say(f"{len(left)} things are not settled yet, such as: {left[0]}")
+            await self._wait(_BETWEEN_LOOKS_SECONDS)
+            now = await self._observer.look()
+            found = set(auditor.unsettled(now))
+            left = [each for each in left if each in found]
+        await self._observer.stop()
+        return auditor.problems(now, is_settled=False) + left
+
+    async def _wait(self, seconds: float) -> None:
+        """Wait, but not once it is to end."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._stop.wait()
 
     async def _tell(self) -> None:
         began = time.monotonic()

@@ -184,6 +184,15 @@ def a_status_with_nothing_due(f: Forger) -> None:
     f.status(state="Active", lastWord="still idle")
 
 
+def a_disabled_one_shot_is_over(f: Forger) -> None:
+    f.edit(enabled=False, schedule=None, runOnceTime="2026-03-02T11:30:00Z")
+    f.status(state="Disabled")
+    f.now = at("11:00:00")
+    f.status(state="Disabled", lastWord="idle")
+    f.now = at("11:31:00")
+    f.status(state="Complete")
+
+
 class Row(NamedTuple):
     forge: Callable[[Forger], None]
     want: list[str]  # the invariants, in the order found
@@ -225,6 +234,7 @@ ROWS = [
     Row(all_goes_with_its_schedule, [], "10:06:00"),
     Row(what_waited_vanishes, ["I3"]),
     Row(a_status_with_nothing_due, ["I8"], "10:00:30"),
+    Row(a_disabled_one_shot_is_over, ["I8"], "10:00:30"),  # the one at 11:00
 ]
 
 
