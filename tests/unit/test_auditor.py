@@ -234,7 +234,7 @@ ROWS = [
     Row(all_goes_with_its_schedule, [], "10:06:00"),
     Row(what_waited_vanishes, ["I3"]),
     Row(a_status_with_nothing_due, ["I8"], "10:00:30"),
-    Row(a_disabled_one_shot_is_over, ["I8"], "10:00:30"),  # the one at 11:00
+    Row(a_disabled_one_shot_is_over, [], "10:00:30"),
 ]
 
 
