@@ -159,6 +159,10 @@ class ControlPlane:
         data = self._etcd_data()
         shutil.rmtree(data)
         shutil.copytree(folder, data)
+        for component in ("etcd", "kube-apiserver"):
+            self.start(component)
+        # of a kwok that is no more: the next one would not touch the nodes' Pods while they last
+        self.kubectl("delete", "leases", "--all", "-n", "kube-node-lease")
         for component in cluster.COMPONENTS:
             self.start(component)
 

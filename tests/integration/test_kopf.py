@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -16,6 +17,7 @@ from support.deep import nested_text
 from workflow_schedules.api.names import API_VERSION, GROUP, KIND_SCHEDULE, PLURAL_DEFINITION, PLURAL_SCHEDULE, VERSION
 from workflow_schedules.cluster.wire import schedule_of
 from workflow_schedules.handlers import sessions
+from workflow_schedules.handlers import watches as watches_module
 from workflow_schedules.handlers.watches import Watches, registry
 
 
@@ -53,6 +55,8 @@ class Server:
     def __init__(self) -> None:
         self.listed: list[bytes] = []
         self.events: list[bytes] = []
+        self.raw: list[bytes] = []  # lines that are told first, once
+        self.raw_lists: list[bytes] = []
         self.lists = 0
         self.app = web.Application()
         self.app.router.add_get("/{path:.*}", self.answer)
@@ -64,6 +68,8 @@ class Server:
         if request.query.get("watch") == "true":
             return await self._watch(request, self.events if is_of_schedules else [])
         self.lists += is_of_schedules
+        if is_of_schedules and self.raw_lists:
+            return web.Response(body=self.raw_lists.pop(0), content_type="application/json")
         items = b",".join(self.listed if is_of_schedules else [])
         text = b'{"metadata":{"resourceVersion":"10"},"items":[' + items + b"]}"
         return web.Response(body=text, content_type="application/json")
@@ -71,6 +77,9 @@ class Server:
     async def _watch(self, request: web.Request, events: list[bytes]) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(request)
+        if events and self.raw:
+            await response.write(self.raw.pop(0) + b"\n")
+            await asyncio.sleep(60)
         await asyncio.sleep(0.5)  # kopf tells only the newest of what comes within a tenth of a second
         for event in events:
             line = b'{"type":"MODIFIED","object":' + event + b"}\n"
@@ -135,6 +144,59 @@ async def test_a_deep_object_is_seen_and_so_are_the_others(levels: int, monkeypa
         assert problem is not None
         assert "nested deeper" in problem
     assert listener.seen["b 13"]["spec"]["input"] == {"a": {"a": {"a": 1}}}
+
+
+NONSENSE = [
+    ("half of a line", b'{"type":"MODIFIED","object":{"metada'),
+    ("a page of a load balancer", b"<html><body>502 Bad Gateway</body></html>"),
+    ("no event", b"[]"),
+    ("no type", b"{}"),
+    ("an error of the server", b'{"type":"ERROR","object":{"code":500,"message":"no leader"}}'),
+    ("an error that says nothing", b'{"type":"ERROR","object":null}'),
+]
+
+
+@pytest.mark.parametrize("line", [row[1] for row in NONSENSE], ids=[row[0] for row in NONSENSE])
+async def test_a_line_that_makes_no_sense_is_a_broken_watch(line: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """I9: kopf itself would end by it; so it goes on from the last version, without a second list."""
+    monkeypatch.setattr(sessions, "NONSENSE_PAUSE_SECONDS", 0.01)
+    server = Server()
+    server.listed = [an_object("a", 1, 2)]
+    server.raw = [line]
+    server.events = [an_object("a", 11, 3)]
+    listener = await watched(server, monkeypatch, lambda listener: len(listener.seen) == 2)
+    assert sorted(listener.seen) == ["a 1", "a 11"]
+    assert (server.lists, server.raw) == (1, [])
+
+
+async def test_a_list_that_is_no_json_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Server()
+    server.raw_lists = [b"<html>sign in</html>", b'{"metadata":{"res']
+    server.listed = [an_object("a", 1, 2)]
+    listener = await watched(server, monkeypatch, lambda listener: len(listener.seen) == 1)
+    assert (server.lists, server.raw_lists) == (3, [])
+    assert sorted(listener.seen) == ["a 1"]
+
+
+def test_kopf_that_fails_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """K-064: its loop closes although kopf waits for its end in a thread of its own."""
+    monkeypatch.setattr(watches_module, "RESTART_SECONDS", 0.01)
+    starts = threading.Semaphore(0)
+
+    async def fails(*, stop_flag: threading.Event, **_: object) -> None:
+        starts.release()
+        waiting = asyncio.get_running_loop().run_in_executor(None, stop_flag.wait)
+        await asyncio.wait([waiting], timeout=0.05)
+        raise RuntimeError("as kopf does when one of its tasks has failed")
+
+    monkeypatch.setattr(kopf, "operator", fails)
+    watches = Watches(Listener())  # type: ignore[arg-type]
+    watches.start()
+    for _ in range(3):
+        assert starts.acquire(timeout=10)
+    watches.stop()
+    watches._thread.join(10)
+    assert watches.problem == "the watches have ended"
 
 
 async def test_an_account_that_was_refused_is_known_again() -> None:

@@ -7,6 +7,7 @@ use them.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import kopf
+import orjson
 
 from workflow_schedules.cluster.connection import from_environment
 from workflow_schedules.cluster.decoding import cut, decode_shallow
@@ -21,6 +23,9 @@ from workflow_schedules.cluster.transport import lines
 
 if TYPE_CHECKING:
     from aiohttp.connector import Connection
+
+NONSENSE_PAUSE_SECONDS = 1.0
+_GONE = 410
 
 
 def account(**kwargs: Any) -> kopf.ConnectionInfo | None:  # noqa: ANN401 - what kopf gives a login handler
@@ -67,8 +72,11 @@ class _Answer(aiohttp.ClientResponse):
         return self
 
     async def json(self, **_: Any) -> Any:  # noqa: ANN401
-        """Read the whole body."""
-        return decode_shallow(await self.read())
+        """Read the whole body; what is no JSON counts as a broken connection, which kopf gets over."""
+        try:
+            return decode_shallow(await self.read())
+        except orjson.JSONDecodeError as error:
+            raise aiohttp.ClientPayloadError("the answer is not JSON") from error
 
 
 class _Lines:
@@ -81,6 +89,21 @@ class _Lines:
         return getattr(self._content, name)
 
     async def iter_chunked(self, _bytes: int) -> AsyncGenerator[bytes, None]:
-        """Yield whole lines, whatever was asked for."""
+        """Yield whole lines, whatever was asked for; one that makes no sense counts as a broken connection.
+
+        kopf itself would end all its watches by it, and by an error of the server that is told in a line.
+        """
         async for line in lines(self._content):
-            yield cut(line) + b"\n"
+            shallow = cut(line)
+            if not _makes_sense(shallow):
+                await asyncio.sleep(NONSENSE_PAUSE_SECONDS)  # it connects anew at once
+                raise aiohttp.ClientPayloadError("a line of the watch makes no sense")
+            yield shallow + b"\n"
+
+
+def _makes_sense(line: bytes) -> bool:
+    try:
+        event = orjson.loads(line)
+        return bool(event["type"] != "ERROR" or event["object"]["code"] == _GONE)
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return False

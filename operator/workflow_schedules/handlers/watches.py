@@ -66,6 +66,7 @@ class Watches:
         self._feed = feed
         self._stop = threading.Event()
         self._end = threading.Event()  # of this run of kopf
+        self._is_to_begin_anew = False
         self._failures = 0
         self._last_error = ""
         self._thread = threading.Thread(target=self._run, name="watches", daemon=True)
@@ -88,6 +89,7 @@ class Watches:
 
     def begin_anew(self) -> None:
         """Watch on from a new list; returns at once."""
+        self._is_to_begin_anew = True
         self._end.set()
 
     def _run(self) -> None:
@@ -104,18 +106,22 @@ class Watches:
                 error = raised
             if time.monotonic() - began_at > WATCHED_WELL_SECONDS:
                 self._failures = 0
-            if error or not self._end.is_set():
+            if not self._is_to_begin_anew:
                 self._failures += 1
                 self._last_error = repr(error) if error else "they ended by themselves"
+            self._is_to_begin_anew = False
             self._stop.wait(RESTART_SECONDS)
 
     async def _watch(self) -> None:
-        await kopf.operator(
-            registry=registry,
-            memo=kopf.Memo(feed=self._feed),
-            standalone=True,
-            # without one kopf asks for the user's name, and the image's user has none
-            identity="watches",  # type: ignore[arg-type]  # kopf does not export its type of it
-            clusterwide=True,
-            stop_flag=self._end,
-        )
+        try:
+            await kopf.operator(
+                registry=registry,
+                memo=kopf.Memo(feed=self._feed),
+                standalone=True,
+                # without one kopf asks for the user's name, and the image's user has none
+                identity="watches",  # type: ignore[arg-type]  # kopf does not export its type of it
+                clusterwide=True,
+                stop_flag=self._end,
+            )
+        finally:
+            self._end.set()  # kopf waits for it in a thread, for which the loop waits when it closes

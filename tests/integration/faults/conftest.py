@@ -1,6 +1,6 @@
 """The stage of these tests, and which rows are played: a seeded sample, or every one with `--all`.
 
-A file says in SAMPLE how many of its rows are in a sample; without that all of them are. What has no rows always runs.
+A sample is of some files, and of so many rows of each as it says in SAMPLE; what has no rows goes with its file.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     Kubectl = Callable[..., Any]
 
 HERE = Path(__file__).parent
+ALWAYS = {"test_requests.py", "test_kills.py"}
+FILES = 4  # of the others, so that a sample takes two minutes
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -33,19 +35,30 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out what the sample leaves out; a row that is named on the command line is played."""
     if config.getoption("--all", default=False) or any("::" in argument for argument in config.args):
         return
-    rows: dict[Path, list[pytest.Item]] = defaultdict(list)
+    files: dict[Path, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        if item.path.is_relative_to(HERE) and hasattr(item, "callspec"):
-            rows[item.path].append(item)
+        if item.path.is_relative_to(HERE):
+            files[item.path].append(item)
     random = Random(config.getoption("--seed", default=1))
-    left_out: set[pytest.Item] = set()
-    for _, found in sorted(rows.items()):
-        quick = [item for item in found if not _is_slow(item)]
-        size = min(getattr(found[0].module, "SAMPLE", len(quick)), len(quick))  # type: ignore[attr-defined]
-        left_out.update(set(found) - set(random.sample(quick, size)))
+    sometimes = sorted(path for path in files if path.name not in ALWAYS)
+    drawn = set(random.sample(sometimes, FILES)) if len(sometimes) > FILES else set(sometimes)
+    kept: set[pytest.Item] = set()
+    for path, found in sorted(files.items()):
+        sample = _sample(found, random)
+        if path.name in ALWAYS or path in drawn:
+            kept.update(sample)
+    left_out = [item for found in files.values() for item in found if item not in kept]
     if left_out:
-        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
-        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.path.is_relative_to(HERE) or item in kept]
+
+
+def _sample(found: list[pytest.Item], random: Random) -> list[pytest.Item]:
+    """Draw as many rows of a file as it says, and what has no rows."""
+    rows = [item for item in found if hasattr(item, "callspec")]
+    quick = [item for item in rows if not _is_slow(item)]
+    size = min(getattr(found[0].module, "SAMPLE", len(quick)), len(quick))  # type: ignore[attr-defined]
+    return [item for item in found if item not in rows] + random.sample(quick, size)
 
 
 def _is_slow(item: pytest.Item) -> bool:

@@ -41,7 +41,7 @@ def test_a_herd_whose_control_plane_fails_is_run_once(
     """I1, I3, I7; R34: what can't be asked is waited for, and nobody starts the operator again."""
     herd = [f"c{selected(request, 'row', Row).index(row)}-{number:02d}" for number in range(HERD)]
     is_job = seen.on("create", "jobs", where=lambda found: found.name.rpartition("-")[0].rpartition("-")[0] in herd)
-    due, pid = soon(seconds=10), stage.operator.pid
+    due, pid = soon(seconds=14), stage.operator.pid
     stage.apply(due, *herd)
     stage.proxy.wait_for(
         lambda found: sum(1 for each in found if is_job(each) and each.is_committed) >= HERD // 4,

@@ -71,7 +71,7 @@ def test_a_lease_that_is_tampered_with(stage: Stage, row: Row, request: pytest.F
     """R33, P15, P16: the epoch never goes back; what was due meanwhile runs once."""
     name = f"e{selected(request, 'row', Row).index(row):02d}"
     before = until(stage.lease, lambda found: found.get("holderIdentity") not in {None, "", "thief"}, seconds=20)
-    due = soon(seconds=4)
+    due = soon(seconds=8)
     stage.apply(due, name)
     row.do(stage)
     view = stage.settle([name], seconds=90)

@@ -43,7 +43,7 @@ def test_an_operator_whose_first_lists_fail_starts_all_the_same(
     disturbed = [faults.Fault(f"list {each}", seen.on("list", each), action, times=TIMES) for each in RESOURCES]
     discovery = faults.Fault("discovery", seen.on("get", where=lambda found: not found.resource), action, times=1)
     stage.proxy.add(*disturbed, discovery)
-    due = soon(seconds=6)
+    due = soon(seconds=8)
     stage.apply(due, name)
     stage.operator.start()
     assert_ran_once(stage.settle([name], seconds=120), name, due)

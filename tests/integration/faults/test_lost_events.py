@@ -63,7 +63,7 @@ def a_definition_that_goes_unseen_holds_its_schedules(stage: Stage) -> None:
 
 def a_job_that_comes_and_goes_unseen_is_missed_and_not_made_again(stage: Stage) -> None:
     """P12: the operator knows the UID that its create was answered with, and asks the server itself before it says so."""
-    due = soon(seconds=4)
+    due = soon(seconds=8)
     gap = lose(stage, "jobs", "unseen", kinds={"ADDED", "MODIFIED"})
     stage.scene.apply(a_one_shot("unseen", due, is_held=True))
     view = stage.scene.until(lambda view: bool(view.jobs("unseen")), seconds=30, what="a Job")

@@ -55,7 +55,7 @@ def test_a_write_of_a_leader_that_was_stalled_is_harmless(
     until(stage.lease, lambda found: is_of(found, "first"), seconds=30)
     second.start()
     second.wait_ready()
-    release, due = threading.Event(), soon(seconds=5)
+    release, due = threading.Event(), soon(seconds=8)
     held = faults.Fault(str(row), WRITES[row.write](name), faults.hold(release))
     stage.proxy.add(held)
     stage.apply(due, name)
