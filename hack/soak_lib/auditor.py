@@ -45,7 +45,8 @@ NAMES = {
 }
 CLOCKS = timedelta(seconds=2)  # how far an operator's clock may be off, and whole seconds in objects (P13)
 STALE = timedelta(seconds=90)  # L + R: after that no write of an old epoch may arrive (I6)
-MISSING = timedelta(minutes=13)  # by then a leader has said what became of a run without a Job: R35's ten minutes, then P12
+# By then a leader has said what became of a run without a Job: the ten minutes of R35, then the wait of P12.
+MISSING = timedelta(minutes=13)
 
 
 class Auditor:
