@@ -45,7 +45,8 @@ NAMES = {
 }
 CLOCKS = timedelta(seconds=2)  # how far an operator's clock may be off, and whole seconds in objects (P13)
 STALE = timedelta(seconds=90)  # L + R: after that no write of an old epoch may arrive (I6)
-MISSING = timedelta(seconds=240)  # by then an operator that leads has said what became of a Job that is gone (P12)
+# By then a leader has said what became of a run without a Job: the ten minutes of R35, then the wait of P12.
+MISSING = timedelta(minutes=13)
 
 
 class Auditor:
@@ -107,6 +108,30 @@ class Auditor:
             if now - log.touched_at > self._status_lag:
                 found += undecided(log, now - self._patience)
         return found
+
+    def go_back(self, records: list[Json], schedules: list[Json]) -> None:
+        """Forget what a restore of etcd forgot: what was decided since then is out of the invariants (I1).
+
+        So are Jobs that run again in the backup: that they had ended is known, and true.
+
+        Args:
+            records: all there are now.
+            schedules: likewise.
+        """
+        stored = {each["metadata"]["uid"]: each for each in records}
+        there = {each["metadata"]["uid"]: each for each in schedules}
+        heads: dict[str, int] = defaultdict(int)
+        for each in records:
+            uid = each["spec"]["scheduleRef"].get("uid", "")
+            heads[uid] = max(heads[uid], each["spec"].get("sequence", 0))
+        self._records |= stored
+        for uid, log in self._logs.items():
+            kept = [each for each in log.records if each["spec"]["sequence"] <= heads[uid]]
+            log.records = [stored.get(each["metadata"]["uid"], each) for each in kept]
+            log.schedule = there.get(uid)
+            log.jobs = {}
+            told = {each["spec"].get("scheduledTime") for each in log.records}
+            self._started = {key: name for key, name in self._started.items() if key[0] != uid or key[1] in told}
 
     def jobs_started(self) -> int:
         """How many Jobs of records were ever made."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from soak_lib import auditor
 from soak_lib.accounts import FINAL
 from soak_lib.commits import Commit
-from support.api_kinds import Kind
+from support.api_kinds import Json, Kind
 from support.api_server import Clock, FakeApiServer
 from support.api_store import Change
 
@@ -37,6 +37,10 @@ class Auditor:
         """
         if found := self._auditor.problems(self._clock.now(), is_settled=is_settled):
             raise ViolationError("\n".join(found))
+
+    def go_back(self, records: list[Json], schedules: list[Json]) -> None:
+        """Forget what a restore of etcd forgot."""
+        self._auditor.go_back(records, schedules)
 
     def _observe(self, kind: Kind, change: Change) -> None:
         before, after = (stored and stored.body for stored in (change.before, change.after))

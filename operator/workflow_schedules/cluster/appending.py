@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from workflow_schedules.cluster.cluster import Cluster
-    from workflow_schedules.cluster.fence import Fence
     from workflow_schedules.cluster.memory import ScheduleLog
     from workflow_schedules.core.model import Schedule, Snapshot
     from workflow_schedules.core.plan import Append
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-async def append(cluster: Cluster, step: Append, snapshot: Snapshot, fence: Fence) -> float:
+async def append(cluster: Cluster, step: Append, snapshot: Snapshot) -> float:
     """Append the next record, and take it in; how it was refused is remembered, since it is to be shown.
 
     Returns:
@@ -49,7 +48,6 @@ async def append(cluster: Cluster, step: Append, snapshot: Snapshot, fence: Fenc
 
     Raises:
         ClusterError: it was not, and nothing was learnt.
-        LostLeaseError: this epoch may not write any more.
 
     Source: reliability, the write protocol and P2, P13, P18.
     """
@@ -59,10 +57,11 @@ async def append(cluster: Cluster, step: Append, snapshot: Snapshot, fence: Fenc
     if (wait := _ahead_of_server(cluster, step.spec.consumed_through_time)) > 0:
         return wait
     memory = cluster.cache.log(snapshot.uid)
-    with _refusal_noted(memory):
-        if step.template is not None:
-            await cluster.templates.pin(schedule.ref.namespace, step.template)
-            fence.check()
+    template, namespace = step.template, schedule.ref.namespace
+    if template is not None and not cluster.templates.is_known(namespace, template.hash):
+        with _refusal_noted(memory):
+            await cluster.templates.pin(namespace, template)
+        return 0.0  # that took its time, in which a deadline may have passed: decided anew, with nothing left to ask
     body = _record_body(schedule, step)
     try:
         with _refusal_noted(memory):

@@ -131,7 +131,7 @@ async def _carry_out(cluster: Cluster, step: Step, snapshot: Snapshot, fence: Fe
         case LookAgain():
             return await _look_again(cluster, snapshot)
         case Append():
-            return await append(cluster, step, snapshot, fence)
+            return await append(cluster, step, snapshot)
         case Unblock():
             return await _unblock(cluster, step, snapshot, fence)
         case _:
@@ -188,7 +188,7 @@ async def _unblock(cluster: Cluster, step: Unblock, snapshot: Snapshot, fence: F
     fence.check()
     memory = cluster.cache.log(snapshot.uid)
     before = memory.head
-    wait_seconds = await append(cluster, Append(spec=found.spec), snapshot, fence)
+    wait_seconds = await append(cluster, Append(spec=found.spec), snapshot)
     if memory.head is not None and memory.head is not before and memory.head.number == found.spec.sequence:
         begin_anew(memory, found, memory.head)
         return wait_seconds

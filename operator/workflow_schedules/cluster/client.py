@@ -270,6 +270,9 @@ class Client:
     ) -> Json:
         require(verb, resource)
         transport = self._lease_transport if resource is LEASES else self._transport
+        time = asyncio.get_running_loop().time
+        is_write = verb not in {"get", "list"} and "dryRun" not in (query or {})
+        sent_at = time()
         try:
             answer = await transport.request(
                 HTTP_METHODS[verb],
@@ -279,14 +282,13 @@ class Client:
                 content_type=None if body is None else _MERGE_PATCH_TYPE if verb == "patch" else _JSON_TYPE,
                 timeout_seconds=CLIENT_TIMEOUT_SECONDS,
             )
-            self._clock.read(answer)
+            self._clock.read(answer.headers.get("date", ""), sent_at=sent_at, received_at=time())
             if not 200 <= answer.status < 300:
                 raise error_of(answer.status, answer.headers, answer.body)
             return _parsed(answer)
         except (UnansweredError, asyncio.CancelledError):
-            is_sent = verb not in {"get", "list"} and "dryRun" not in (query or {})
-            if is_sent and resource not in {LEASES, EVENTS}:
-                self.last_unanswered_write_at = asyncio.get_running_loop().time()
+            if is_write and resource not in {LEASES, EVENTS}:
+                self.last_unanswered_write_at = time()
             raise
 
 

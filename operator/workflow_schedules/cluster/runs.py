@@ -72,11 +72,17 @@ def is_for_good(error: RefusedError) -> bool:
 
 
 async def _manifest(cluster: Cluster, run: Run, snapshot: Snapshot, memory: RunMemory) -> dict[str, Any] | None:
-    """Render the Job; None where its pinned template can't be had now, which is noted and tried again."""
+    """Render the Job; None where its pinned template had to be read, or can't be had now, which is noted and tried again.
+
+    Reading takes its time, in which the deadline may have passed: then it is decided anew (R35).
+    """
+    is_known = cluster.templates.is_known(run.record.ref.namespace, run.record.spec.template_hash or "")
     try:
         template = await _template(cluster, run, snapshot)
     except ClusterError as error:
         note_failure(memory, error, cluster.now())
+        return None
+    if not is_known:
         return None
     spec = snapshot.schedule.spec if snapshot.schedule else None
     totals = run.record.spec.totals  # as when it was admitted, like its input: a recovery renders the same

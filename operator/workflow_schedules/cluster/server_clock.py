@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
+from typing import Final
 
-if TYPE_CHECKING:
-    from workflow_schedules.cluster.transport import Answer
+_WHOLE_SECOND: Final = timedelta(seconds=1)  # the header has no parts of it
 
 
 class ServerClock:
@@ -31,9 +29,17 @@ class ServerClock:
             return None
         return self._time + timedelta(seconds=monotonic - self._read_at)
 
-    def read(self, answer: Answer) -> None:
-        """Note the server's time; the first answer of each second says it best."""
-        date = answer.headers.get("date", "")
+    def read(self, date: str, *, sent_at: float, received_at: float) -> None:
+        """Note the server's time of an answer, if that says more than is known; the first answer of each second says most.
+
+        An answer that was long on its way says too little: it would hold decisions back, past deadlines that have passed. What
+        is known stays where the answer agrees with it; where it can't (somebody set that clock), the answer is believed.
+
+        Args:
+            date: the header.
+            sent_at: when the request was, on the event loop's clock.
+            received_at: when its answer was.
+        """
         if date == self._date:
             return
         try:
@@ -42,5 +48,7 @@ class ServerClock:
             return
         if server_time.tzinfo is None:
             return
-        self._date, self._time = date, server_time
-        self._read_at = asyncio.get_running_loop().time()
+        self._date = date
+        known, latest = self.now(received_at), server_time + _WHOLE_SECOND + timedelta(seconds=received_at - sent_at)
+        if known is None or not server_time <= known <= latest:
+            self._time, self._read_at = server_time, received_at

@@ -30,6 +30,10 @@ class Templates:
         """Forget which are pinned: a restored backup may not have them."""
         self._known.clear()
 
+    def is_known(self, namespace: str, template_hash: str) -> bool:
+        """Tell whether a template is pinned and in memory: then nothing has to be asked about it."""
+        return (namespace, template_hash) in self._known
+
     async def pin(self, namespace: str, template: Template) -> None:
         """Make sure that a template is pinned; costs a request only the first time.
 
