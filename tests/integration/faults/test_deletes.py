@@ -24,7 +24,8 @@ class Row:
         return f"delete: {self.fault}"
 
 
-ROWS = [Row(fault) for fault in REQUEST_FAULTS]
+# a 409 says that the UID is another's, so that this Job is gone: nothing is tried again
+ROWS = [Row(fault) for fault in REQUEST_FAULTS if fault != "409"]
 
 
 @pytest.fixture(scope="module")
