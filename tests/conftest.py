@@ -1,4 +1,4 @@
-"""Which tests may run beside each other when `hack/test` runs everything in several processes.
+"""Which tests may run beside each other when `hack/test` runs everything in several processes, and the option for seeds.
 
 Each tier that has a cluster of its own stays in one process and begins first, since it mostly waits; the others go file by
 file to whoever is free.
@@ -12,6 +12,14 @@ import pytest
 
 TESTS = Path(__file__).parent
 CLUSTERS = {"kind": ("deploy/test_kind.py", "e2e/"), "control plane": ("integration/",)}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--seed",
+        type=int,
+        help="simulation: play this seed alone, and say what becomes of it; faults: draw another sample",
+    )
 
 
 @pytest.hookimpl(tryfirst=True)

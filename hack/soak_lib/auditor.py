@@ -56,11 +56,18 @@ class Auditor:
         is_guarded: nobody but the operator can remove a record, as the policies have it (R30).
         patience: how long a leader may take to decide on an instant and to record an end.
         status_lag: how much later than the log the status of a schedule may tell its candidates.
+        on_its_way: how long a request may take to arrive where it is not known when it did.
     """
 
     def __init__(
-        self, *, is_guarded: bool = True, patience: timedelta = PATIENCE, status_lag: timedelta = timedelta()
+        self,
+        *,
+        is_guarded: bool = True,
+        patience: timedelta = PATIENCE,
+        status_lag: timedelta = timedelta(),
+        on_its_way: timedelta = timedelta(),
     ) -> None:
+        self.on_its_way = on_its_way
         self._status_lag = status_lag
         self._is_guarded = is_guarded
         self._patience = patience
@@ -217,7 +224,8 @@ class Auditor:
     def _judge_start(self, log: Log, spec: Json, commit: Commit, what: str) -> None:
         """Judge by when the request arrived, since nobody can call it back after that; else by the API server's own stamp."""
         latest, name = last_start(log, spec), commit.body["metadata"]["name"]
-        arrived = commit.received_at or read_time(commit.body["metadata"].get("creationTimestamp"))
+        made = read_time(commit.body["metadata"].get("creationTimestamp"))
+        arrived = commit.received_at or (made and made - self.on_its_way)
         if latest is not None and arrived is not None and arrived > latest + CLOCKS:
             self._wrong("late", f"{name} {what} at {arrived:%H:%M:%S}, its deadline was {latest:%H:%M:%S}", commit.at)
 

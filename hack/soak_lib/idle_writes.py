@@ -35,6 +35,7 @@ class IdleWrites:
         self._schedules: dict[str, _Seen] = {}
         self._uids: dict[tuple[str, str], str] = {}
         self._definitions: dict[tuple[str, str], datetime] = {}
+        self._latest = _EARLIEST
 
     def see(self, commit: Commit) -> list[str]:
         """Take the next commit; return what is wrong with it."""
@@ -65,6 +66,9 @@ class IdleWrites:
             seen.caused_at = commit.at
             return []
         written_before, seen.written_at = seen.written_at, commit.at
+        if written_before is not None and commit.at < self._latest:
+            seen.caused_at = self._latest  # a clock that is set back moves what is next
+        self._latest = max(self._latest, commit.at)
         if written_before is None or self._is_called_for(seen, commit, written_before - OVERLAP):
             return []
         return [f"I8: the status of {metadata['name']} was written with nothing due (at {commit.at:%H:%M:%S})"]

@@ -31,12 +31,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Options of the fault tests: hack/test faults."""
     group = parser.getgroup("faults")
     group.addoption("--all", action="store_true", help="every row of the fault tests, not a sample")
-    group.addoption("--seed", type=int, default=1, help="of the sample; another one draws other rows (default: 1)")
 
 
 def pytest_report_header(config: pytest.Config) -> str:
     return (
-        "faults: every row" if config.getoption("--all") else f"faults: a sample, --seed {config.getoption('--seed')}"
+        "faults: every row"
+        if config.getoption("--all")
+        else f"faults: a sample, --seed {config.getoption('--seed') or 1}"
     )
 
 

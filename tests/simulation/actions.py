@@ -211,6 +211,7 @@ def freeze_at(
 def step_clock(world: SimulatedWorld, slot: int, seconds: float) -> None:
     process = world.process(slot)
     world.edits.is_clock_trusted = False
+    world.auditor.excuse(timedelta(seconds=max(0.0, -seconds)))
     if process is not None:
         process.clock.ahead += timedelta(seconds=seconds)
 

@@ -15,7 +15,6 @@ BLOCK = 250
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("simulation")
-    group.addoption("--seed", type=int, default=None, help="play this seed alone, and say what becomes of it")
     group.addoption(
         "--seeds", type=int, default=None, help=f"play so many seeds (default {SEEDS}, or SIMULATION_SEEDS)"
     )

@@ -111,6 +111,7 @@ def only_older_is_refused(patch: Patch) -> None:
 
 def no_self_fence(patch: Patch) -> None:
     patch.setattr(Fence, "check", lambda _self: None)
+    patch.setattr(leadership.Elector, "_seconds_left", lambda self, _fence: self._times.call_seconds)
 
 
 def no_epoch_check(patch: Patch) -> None:
@@ -121,9 +122,9 @@ def slow_renewal(patch: Patch) -> None:
     """Let the holder notice late that it has lost the Lease."""
     real = leadership.Elector._renew
 
-    async def renew(self: Any, fence: Fence) -> None:  # noqa: ANN401
+    async def renew(self: Any, fence: Fence) -> float:  # noqa: ANN401
         await asyncio.sleep(3.0)
-        await real(self, fence)
+        return await real(self, fence)
 
     patch.setattr(leadership.Elector, "_renew", renew)
 
@@ -274,8 +275,8 @@ def no_wait_for_late_creates(patch: Patch) -> None:
 def no_second_read(patch: Patch) -> None:
     real = apply._write_outcome
 
-    async def write(cluster: Any, step: WriteOutcome, snapshot: Any) -> None:  # noqa: ANN401
-        await real(cluster, replace(step, confirm_absence=False), snapshot)
+    async def write(cluster: Any, step: WriteOutcome, *rest: Any) -> None:  # noqa: ANN401
+        await real(cluster, replace(step, confirm_absence=False), *rest)
 
     patch.setattr(apply, "_write_outcome", write)
 
@@ -289,9 +290,11 @@ def adopted(patch: Patch) -> None:
 
 
 def current_template(patch: Patch) -> None:
-    async def template(_cluster: Any, _run: Any, snapshot: Any) -> Any:  # noqa: ANN401
+    async def template(cluster: Any, run: Any, snapshot: Any) -> Any:  # noqa: ANN401
+        await real(cluster, run, snapshot)  # what had to be read is decided anew
         return template_of(snapshot.schedule, snapshot.definition)
 
+    real = runs._template
     patch.setattr(runs, "_template", template)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from soak_lib import auditor
 from soak_lib.accounts import FINAL
 from soak_lib.commits import Commit
@@ -19,9 +21,9 @@ class ViolationError(AssertionError):
 class Auditor:
     """See soak_lib.auditor; what is wrong at a commit is kept and raised by `check`."""
 
-    def __init__(self, server: FakeApiServer, clock: Clock) -> None:
+    def __init__(self, server: FakeApiServer, clock: Clock, *, on_its_way: timedelta = timedelta()) -> None:
         self._clock = clock
-        self._auditor = auditor.Auditor(is_guarded=False)  # tests remove records by hand, too
+        self._auditor = auditor.Auditor(is_guarded=False, on_its_way=on_its_way)  # tests remove records by hand, too
         self.violations = self._auditor.violations
         self.jobs_started = self._auditor.jobs_started
         server.store.observers.append(self._observe)
@@ -37,6 +39,10 @@ class Auditor:
         """
         if found := self._auditor.problems(self._clock.now(), is_settled=is_settled):
             raise ViolationError("\n".join(found))
+
+    def excuse(self, lateness: timedelta) -> None:
+        """Call nothing late for that much: the clock of an operator is behind."""
+        self._auditor.on_its_way += lateness
 
     def go_back(self, records: list[Json], schedules: list[Json]) -> None:
         """Forget what a restore of etcd forgot."""

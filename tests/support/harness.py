@@ -120,7 +120,15 @@ class Process:
 class World:
     """A cluster with people, Jobs and operators in it."""
 
-    def __init__(self, clock: VirtualClock, *, seed: int = 0, lease_times: LeaseTimes = SETTINGS.lease_times) -> None:
+    def __init__(
+        self,
+        clock: VirtualClock,
+        *,
+        seed: int = 0,
+        lease_times: LeaseTimes = SETTINGS.lease_times,
+        on_its_way: timedelta = timedelta(),
+    ) -> None:
+        """Take how long a request may be on its way before the auditor calls what it starts late."""
         self.clock = clock
         self._settings = replace(SETTINGS, lease_times=lease_times)
         self.server = FakeApiServer(clock, seed=seed)
@@ -128,7 +136,7 @@ class World:
         lease = SETTINGS.lease
         self.fence: LeaseFence = lease_fence(self.server, lease.namespace, lease.name)
         self.jobs = JobRunner(self.server, clock)
-        self.auditor = Auditor(self.server, clock)
+        self.auditor = Auditor(self.server, clock, on_its_way=on_its_way)
         self.retention = RetentionAuditor(self.server, clock, self.auditor.violations)
         self.processes: dict[str, Process] = {}
         self.late: list[Callable[[str, str], float]] = []

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_TIMER_SECONDS = 0.0001  # a timer may fire a little early: at the deadline it must not spin until it is reached
+
 LOOK_SECONDS = 0.5
 
 
@@ -223,7 +225,7 @@ class Elector:
         try:
             pause = self._times.retry_seconds
             while not leader.done():
-                await asyncio.wait({leader}, timeout=min(pause, self._seconds_left(fence)))
+                await asyncio.wait({leader}, timeout=min(pause, self._seconds_left(fence) + _TIMER_SECONDS))
                 if not leader.done():
                     fence.check()
                     pause = await self._renew(fence)

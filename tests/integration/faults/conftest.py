@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 ALWAYS = {"test_requests.py", "test_kills.py"}
+DEFAULT_SEED = 1
 FILES = 4  # of the others, so that a sample takes two minutes
 
 
@@ -39,7 +40,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.path.is_relative_to(HERE):
             files[item.path].append(item)
-    random = Random(config.getoption("--seed", default=1))
+    random = Random(config.getoption("--seed") or DEFAULT_SEED)
     sometimes = sorted(path for path in files if path.name not in ALWAYS)
     drawn = set(random.sample(sometimes, FILES)) if len(sometimes) > FILES else set(sometimes)
     kept: set[pytest.Item] = set()
