@@ -291,7 +291,12 @@ DELETED_CASES = [
     ("not known to be gone", [record(1), record(2)], [], None),
     ("not long enough", [record(1, gone_since=MARK + timedelta(seconds=1))], [], NOON + timedelta(seconds=1)),
     ("a run is unfinished (R20)", [record(1, is_finished=False), record(2, gone_since=MARK)], [], None),
-    ("ended within K", [record(1, FAILED, finished_seconds_ago=10, gone_since=MARK)], [], NOON + timedelta(seconds=170)),
+    (
+        "ended within K",
+        [record(1, FAILED, finished_seconds_ago=10, gone_since=MARK)],
+        [],
+        NOON + timedelta(seconds=170),
+    ),
 ]
 
 
