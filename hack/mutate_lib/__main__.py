@@ -27,7 +27,7 @@ EQUIVALENT = Path(__file__).with_name("equivalent.txt")
 # The modules that hold rules, those first that decide whether anything runs twice or is lost.
 RULES = """
     decide misfire overlap baselines pause completion capacity runs ending log totals retention
-    decide_requests requests unblock preflight inputs jitter identity acceptance refusals listed outcome status
+    decide_requests requests unblock preflight inputs jitter identity acceptance refusals listed outcome status forgotten
 """.split()  # noqa: SIM905
 _BETWEEN_SAVES = 20
 
