@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 CACHE = Path(".cache/mutate")
@@ -26,7 +27,7 @@ EQUIVALENT = Path(__file__).with_name("equivalent.txt")
 # The modules that hold rules, those first that decide whether anything runs twice or is lost.
 RULES = """
     decide misfire overlap baselines pause completion capacity runs ending log totals retention
-    decide_requests requests unblock preflight inputs jitter identity acceptance refusals listed outcome status
+    decide_requests requests unblock preflight inputs jitter identity acceptance refusals listed outcome status forgotten
 """.split()  # noqa: SIM905
 _BETWEEN_SAVES = 20
 
@@ -76,17 +77,17 @@ def _try(module: str, seen: witnesses.Witnesses, arguments: argparse.Namespace) 
     equivalent = _equivalent(module)
     found, began = list(mutants.mutants_of(source)), time.monotonic()
     counts: Counter[str] = Counter(killed=sum(mutant.code in memory for mutant in found))
-    asked = trials.Asked(lambda mutant: seen.of(module, mutant.lines), set(seen.seconds))
+    asked = trials.Asked(lambda mutant: seen.quickly(module, mutant.lines), frozenset(seen.seconds), seen.slow)
     left = [mutant for mutant in found if mutant.code not in memory]
     for mutant in trials.try_quickly(module, left, asked, files=seen.files(module), workers=arguments.workers):
         memory.add(mutant.code)
         counts["killed"] += 1
     left = [mutant for mutant in left if mutant.code not in memory]
     survivors: list[mutants.Mutant] = []
-    anew = trials.Asked(lambda mutant: seen.anew(module, mutant.lines), asked.known)
+    anew = replace(asked, witnesses=lambda mutant: seen.anew(module, mutant.lines))
     unchanged = mutants.Mutant(source, "unchanged", 1, None)
-    own = trials.Asked(
-        lambda mutant: [test for test in anew.witnesses(mutant) if f"test_{module}.py" in test], asked.known
+    own = replace(
+        asked, witnesses=lambda mutant: [test for test in anew.witnesses(mutant) if f"test_{module}.py" in test]
     )
     if left and not all(survived for _, survived in trials.try_all(module, [unchanged], own, workers=1)):
         raise SystemExit(f"hack/mutate: the tests of {module} fail as it is; next: hack/test unit")

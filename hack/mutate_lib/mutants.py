@@ -94,6 +94,8 @@ class _Visitor(MutationVisitor):
     def _skip_node_and_children(self, node: cst.CSTNode) -> bool:
         if m.matches(node, _WORDING | m.Call(func=m.Name("assert_never")) | m.Call(func=m.Name("TypeVar"))):
             return True
+        if m.matches(node, m.FunctionDef()):
+            return False  # mutmut leaves out decorated ones, which it can't copy
         return super()._skip_node_and_children(node)
 
 

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, TextIO
 
 import hypothesis
 import pytest
-from witnesses import PYTEST, WHOLE_FILE
+from witnesses import PYTEST, WHOLE_FILE, forget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from mutants import Mutant
 
-_CPU_SECONDS = 20  # what takes longer runs for ever; so slow is no test of a rule
+_CPU_SECONDS = 10  # what takes longer runs for ever; so slow is no test of a rule
 _MEMORY = 4 << 30
 _NOT_JUDGED = 3  # exit code of a child in which no test failed, but these lines did: nobody has noticed that mutant
 _UNSOUND = -1  # in place of the number of a mutant that falls: the tests fail without any
@@ -38,10 +38,12 @@ class Asked:
     Attributes:
         witnesses: those that run the changed line; without any, nobody can notice.
         known: all that were there when that was written down.
+        slow: those of them that are never run, also where their whole file is.
     """
 
     witnesses: Callable[[Mutant], list[str]]
-    known: set[str]
+    known: frozenset[str]
+    slow: frozenset[str]
 
 
 def load() -> None:
@@ -58,7 +60,7 @@ def load() -> None:
 
 def try_all(module: str, mutants: Iterable[Mutant], asked: Asked, *, workers: int) -> Iterator[tuple[Mutant, bool]]:
     """Yield each mutant with whether it survived, as they end: the core and the tests are imported anew for each."""
-    return _each(mutants, asked, lambda mutant, tests: _judge(module, mutant, tests, asked.known), workers=workers)
+    return _each(mutants, asked, lambda mutant, tests: _judge(module, mutant, tests, asked), workers=workers)
 
 
 def try_quickly(
@@ -124,11 +126,11 @@ def _silence() -> None:
         os.dup2(silence, number)
 
 
-def _judge(module: str, mutant: Mutant, tests: list[str], known: set[str]) -> int:
+def _judge(module: str, mutant: Mutant, tests: list[str], asked: Asked) -> int:
     """Return 0 when no test fails; those of the module's own file are asked first."""
     _replace(module, mutant.code)
     own = [test for test in tests if f"test_{module}.py" in test]
-    return _run(own, known) or _run([test for test in tests if test not in set(own)], known)
+    return _run(own, asked) or _run([test for test in tests if test not in set(own)], asked)
 
 
 def _replace(module: str, code: str) -> None:
@@ -140,11 +142,11 @@ def _replace(module: str, code: str) -> None:
     SourceFileLoader.get_code = get_code
 
 
-def _run(tests: list[str], known: set[str]) -> int:
+def _run(tests: list[str], asked: Asked) -> int:
     files = list(dict.fromkeys(test.partition("::")[0] for test in tests))
     if not files:
         return 0
-    ended = pytest.main(["-x", "-q", "-p", "no:faulthandler", *PYTEST, *files], plugins=[_Only(tests, known)])
+    ended = pytest.main(["-x", "-q", "-p", "no:faulthandler", *PYTEST, *files], plugins=[_Only(tests, asked)])
     return 0 if ended in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED} else 1
 
 
@@ -178,7 +180,7 @@ class _Exchange:
         return self._run(session, tests)
 
     def _run(self, session: pytest.Session, tests: list[str]) -> int:
-        items = _Only(tests, self._asked.known).of(session.items)
+        items = _Only(tests, self._asked).of(session.items)
         for item, following in itertools.zip_longest(items, items[1:]):
             session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             if session.testsfailed:
@@ -197,7 +199,7 @@ def _exchange(name: str, code: str) -> bool:
                 new = mutated.get(function.__qualname__)
                 if new is not None and new != function.__code__:
                     function.__code__, changed = new, True
-                    getattr(each, "cache_clear", bool)()  # it may know what the tests' tables asked for
+    forget()  # cached functions may know what the tests' tables asked for
     return changed
 
 
@@ -217,9 +219,9 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 class _Only:
     """Leaves the tests that run the changed line, in this order, and what was added to the module's own file since."""
 
-    def __init__(self, tests: list[str], known: set[str]) -> None:
+    def __init__(self, tests: list[str], asked: Asked) -> None:
         self._order = {test: index for index, test in enumerate(tests)}
-        self._known = known
+        self._asked = asked
         self._files = {test.removesuffix(WHOLE_FILE) for test in tests if test.endswith(WHOLE_FILE)}
 
     @pytest.hookimpl(trylast=True)
@@ -232,4 +234,6 @@ class _Only:
     def _is_asked(self, item: pytest.Item) -> bool:
         test = item.nodeid
         file = test.partition("::")[0]
-        return test in self._order or file in self._files or (file in self._order and test not in self._known)
+        if test in self._order or (file in self._order and test not in self._asked.known):
+            return True
+        return file in self._files and test not in self._asked.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,12 +38,17 @@ class Witnesses:
     """What was written down.
 
     Attributes:
-        seconds: by test.
+        seconds: by test, of the processor: what else the machine does says nothing about a test.
         by_line: by module, then line: the tests that run it.
     """
 
     seconds: dict[str, float]
     by_line: dict[str, dict[int, list[str]]]
+
+    @property
+    def slow(self) -> frozenset[str]:
+        """Return the tests that are never asked."""
+        return frozenset(test for test, seconds in self.seconds.items() if seconds >= _SLOW)
 
     def of(self, module: str, lines: frozenset[int] | None) -> list[str]:
         """Return the tests that run any of these lines (None: of the module), its own file's first, then the quick ones."""
@@ -52,6 +58,10 @@ class Witnesses:
         if (own := UNIT / f"test_{module}.py").exists():
             found.add(str(own))  # for the sake of what was added to it since
         return sorted(found, key=lambda test: (f"test_{module}.py" not in test, self.seconds.get(test, 0.0)))[:_AT_MOST]
+
+    def quickly(self, module: str, lines: frozenset[int] | None) -> list[str]:
+        """Return those that say something about code that is exchanged once their files were read."""
+        return [test for test in self.of(module, lines) if not test.endswith(WHOLE_FILE)]
 
     def files(self, module: str) -> list[str]:
         """Return the files of tests that run any line of a module."""
@@ -95,6 +105,13 @@ def test_files() -> list[str]:
     ]
 
 
+def forget() -> None:
+    """Clear what the core's cached functions know, so that who asks them runs their lines."""
+    for name in [name for name in sys.modules if name.startswith("workflow_schedules.core.")]:
+        for each in vars(sys.modules[name]).values():
+            getattr(each, "cache_clear", bool)()
+
+
 def _record(cache: Path) -> dict[str, object]:
     data = cache / "coverage"
     measured = coverage.Coverage(data_file=str(data), include=[f"{CORE}/*"], config_file=False)
@@ -128,6 +145,7 @@ class _Watcher:
     @pytest.hookimpl(wrapper=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Iterator[None]:
         is_file = isinstance(collector, pytest.Module)
+        forget()
         self._measured.switch_context(f"{collector.nodeid}{WHOLE_FILE}" if is_file else "")
         try:
             return (yield)
@@ -136,10 +154,11 @@ class _Watcher:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        forget()
         self._measured.switch_context(item.nodeid)
-        began = time.perf_counter()
+        began = time.process_time()
         try:
             return (yield)
         finally:
-            self.seconds[item.nodeid] = round(time.perf_counter() - began, 4)
+            self.seconds[item.nodeid] = round(time.process_time() - began, 4)
             self._measured.switch_context("")

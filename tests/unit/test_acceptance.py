@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -23,22 +24,23 @@ def bound(**fields: str) -> tuple[InputBinding, ...]:
 
 
 REFUSED = [
-    ("it does not parse", a_schedule(problem="spec.enabled: 7: want true or false"), "InvalidSpec", "spec.enabled: 7"),
+    ("it does not parse", a_schedule(problem="spec.enabled: 7: want true or false"), "InvalidSpec", (),
+     "spec.enabled: 7"),
     ("all that is wrong, the first gives the reason", a_schedule(schedule="0 0 30 2 *", run_limit=0),
-     "NeverMatches", r"spec\.schedule: .*; spec\.runLimit: 0"),
+     "NeverMatches", ("schedule",), r"spec\.schedule: .*; spec\.runLimit: 0"),
     ("an input too large with its bindings", a_schedule(input={"a": "x" * 32752}, input_from=bound(b="name")),
-     "InvalidSpec", r"spec\.input with spec\.inputFrom: 32792 bytes.*32768"),
+     "InvalidSpec", ("inputFrom",), r"spec\.input with spec\.inputFrom: 32792 bytes.*32768"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("schedule", "reason", "message"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
+    ("schedule", "reason", "path", "message"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
 )
-def test_refused(schedule: Schedule, reason: str, message: str) -> None:
+def test_refused(schedule: Schedule, reason: str, path: tuple[str | int, ...], message: str) -> None:
     """R36, K-096: the field, the value, and what would be accepted."""
     verdict = accept(schedule)
     assert isinstance(verdict, Refusal)
-    assert verdict.reason == reason
+    assert (verdict.reason, verdict.path) == (reason, path)
     assert re.search(message, verdict.message), verdict.message
 
 
@@ -109,7 +111,7 @@ INPUTS_ACCEPTED = [
     ("no schema", of_definition(input={"region": "mars"}), a_definition()),
     ("R4: no definition holds, it does not block", of_definition(input={"region": "mars"}), None),
     ("a schema that is none is its definition's problem", of_definition(), a_definition(input_schema={"type": 7})),
-    ("an inline template has no schema", {"input": {"region": "mars"}}, None),
+    ("an inline template has no schema", {"input": {"region": "mars"}}, a_definition(input_schema=TYPED)),
 ]  # fmt: skip
 
 
@@ -129,6 +131,30 @@ def test_a_schema_that_changes_is_judged_anew() -> None:
     assert isinstance(accept(schedule, a_definition(input_schema=TYPED)), Refusal)
 
 
+def test_a_spec_is_judged_once_however_its_schedule_changes() -> None:
+    """R36: the same spec object has the same verdict."""
+    schedule = a_schedule()
+    assert accept(replace(schedule, resource_version="11")) is accept(schedule)
+
+
+NO_OBJECT = pin({"spec": 7})
+ANEW = [
+    ("its template is another", a_schedule(), {"template": NO_OBJECT}, "spec.jobTemplate.spec: write an object"),
+    ("it does not parse for another reason", a_schedule(problem="spec.a: no"), {"problem": "spec.b: no"}, "spec.b: no"),
+]
+
+
+@pytest.mark.parametrize(("schedule", "changed", "want"), [row[1:] for row in ANEW], ids=[row[0] for row in ANEW])
+def test_what_else_is_judged_with_a_spec_is_judged_anew(
+    schedule: Schedule, changed: dict[str, object], want: str
+) -> None:
+    """R36."""
+    before, verdict = accept(schedule), accept(replace(schedule, **changed))
+    assert verdict != before
+    assert isinstance(verdict, Refusal)
+    assert verdict.message.startswith(want)
+
+
 def test_keys_without_a_variable_are_warned_of() -> None:
     """R23."""
     verdict = accept(a_schedule(input={"a-b": 1}, input_from=bound(a_b="lastSuccessfulTime")))
@@ -142,7 +168,11 @@ def test_keys_without_a_variable_are_warned_of() -> None:
     [
         (a_definition(input_schema=TYPED), None),
         (a_definition(template=None), "spec.jobTemplate: missing"),
-        (a_definition(template=pin({"spec": 7})), "spec.jobTemplate.spec: write an object, as in CronJob"),
+        (replace(a_definition(template=None), problem=None), "spec.jobTemplate: missing"),
+        (replace(a_definition(template=None), problem="spec.enabled: 7"), "spec.enabled: 7"),
+        (replace(a_definition(), problem="spec.enabled: 7"), "spec.enabled: 7"),
+        (a_definition(template=NO_OBJECT), "spec.jobTemplate.spec: write an object, as in CronJob"),
+        (a_definition(template=NO_OBJECT, input_schema={}), "spec.jobTemplate.spec: write an object, as in CronJob"),
         (a_definition(input_schema={"items": 7}), "spec.inputSchema.items: 7 is none that items may have"),
     ],
 )

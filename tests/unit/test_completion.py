@@ -15,6 +15,7 @@ from workflow_schedules.core.model import Schedule, Snapshot
 from workflow_schedules.core.plan import Append
 from workflow_schedules.core.refusals import Refusal
 from workflow_schedules.core.status import project
+from workflow_schedules.core.zones import LAST_SECOND, to_utc
 
 TWICE = a_schedule(run_limit=2)
 MORE = a_schedule(run_limit=3, generation=2)
@@ -133,6 +134,7 @@ CONDITIONS = [
      "11:30", "True OneShotPast"),
     ("a one-shot in the past from the beginning", a_snapshot(a_schedule(run_once_time="2025-01-01T11:00:00Z")), "11:30",
      "True OneShotPast"),
+    ("a calendar without another instant", a_snapshot(head=a_record(consumed=to_utc(LAST_SECOND))), "11:30", "True NeverAgain"),
     ("reopened by an edit", a_snapshot(a_schedule(run_once_time="2026-01-02T11:00:00Z", generation=2), head=MISSED), "11:30",
      "False NotComplete"),
 ]  # fmt: skip

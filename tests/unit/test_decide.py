@@ -57,6 +57,7 @@ RUNNING = a_run(job=a_job(JobPhase.WAITING))
 ONE_OPEN = {"head": RUNNING.record, "runs": (RUNNING,)}
 WAITING = a_record(2, schedule=EDITED, consumed=at("10:20"), waiting=(at("10:00"),), reason="Edited")
 CHILD = a_schedule(**HELD_BY_PARENT)
+ONCE_HELD = a_status(State.HELD)
 SPREAD = a_schedule(max_jitter_seconds=600)
 SPREAD_LATEST = a_schedule(max_jitter_seconds=600, misfire_policy=LATEST, starting_deadline_seconds=90)
 
@@ -66,6 +67,10 @@ BIRTH = [
          "Baseline Created Active @09:30:00"),
     Case("P4 a first generation once written: now", a_snapshot(a_schedule(status=a_status(State.HELD)), head=None),
          "10:31:00.9", "Baseline Released Active @10:31:00"),
+    Case("P4 so is one that was observed and left no record", a_snapshot(a_schedule(status=ONCE_HELD.model_copy(
+         update={"log_head": None})), head=None), "10:31", "Baseline Released Active @10:31:00"),
+    Case("P4 or whose records are all that is known of it", a_snapshot(a_schedule(status=ONCE_HELD.model_copy(
+         update={"observed_generation": None})), head=None), "10:31", "Baseline Released Active @10:31:00"),
     Case("P4 never written, but edited unseen: now", a_snapshot(a_schedule(generation=2), head=None), "10:31",
          "Baseline Created Active @10:31:00"),
     Case("R9 never behind the stored watermark", a_snapshot(

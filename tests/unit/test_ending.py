@@ -254,6 +254,7 @@ def test_removal_after_a_takeover(run: Run, since: timedelta, want: str, wake: s
     """P1 P12: a create of the earlier holder could bring the Job back under the free name."""
     plan = decide_runs(a_snapshot(runs=(run,), since_acquired=since), now=at("10:10:30"))
     assert (step(plan), plan.next_wake_at) == (want, at(wake) if wake else None)
+    assert plan.step is None or plan.step.run is run
 
 
 def test_not_started_names_what_it_waited_for() -> None:

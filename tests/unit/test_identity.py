@@ -118,4 +118,5 @@ def test_another_template_is_an_edit_and_another_order_is_none() -> None:
 def test_hashes_are_pinned() -> None:
     """R10: an upgrade must not look like an edit of every schedule."""
     assert spec_hash(PLAIN, None) == "7659b4d16237d366b400d1a469becf85"
+    assert spec_hash(PLAIN.model_copy(update=RELEVANT), None) == "4e055a984f84b1acf9b2970ea66d22f4"
     assert pin({}).hash == "44136fa355b3678a1146ad16f7e8649e"

@@ -177,6 +177,22 @@ def test_superseded() -> None:
     assert (spec.reason, spec.message) == ("Superseded", "the schedule changed while this instant waited to start")
 
 
+def test_one_that_waited_is_no_span_and_two_are() -> None:
+    """R17: a span names more instants than the record's own."""
+    spans = []
+    for waiting in ((at("10:00"),), (at("10:00"), at("10:30"))):
+        snapshot = a_snapshot(head=a_record(2, waiting=waiting))
+        spans.append(log.superseded(snapshot, schedule=a_schedule(), state=State.ACTIVE).span)
+    assert spans == [None, Span(first_time=at("10:00"), last_time=at("10:30"), count=2)]
+
+
+def test_a_run_that_was_asked_for_ends_no_streak_where_none_failed() -> None:
+    """R27, `pauseAfterFailures`."""
+    schedule = a_schedule(pause_after_failures=2)
+    snapshot = replace(a_snapshot(schedule, head=a_record(schedule=schedule)), last_good_manual_at=at("10:30"))
+    assert log.failures_in_a_row(snapshot, schedule) == 0
+
+
 HASH = a_schedule().spec_hash
 EDIT = a_schedule(schedule="5 * * * *", generation=2)
 REVISIONS = [
@@ -187,6 +203,8 @@ REVISIONS = [
     ("K-108 an upgrade that hashes otherwise", a_snapshot(head=a_record(spec_hash="older", revision=4)), a_schedule(), 4),
     ("R10 an edit while off is known from the status alone", a_snapshot(head=a_record(revision=4)), a_schedule(
         generation=3, status=a_status(generation=2, revision=5, spec_hash="between")), 6),
+    ("R10 a step without contents behind one", a_snapshot(head=a_record(revision=4)), a_schedule(
+        generation=3, status=a_status(generation=2, revision=5, spec_hash=HASH)), 5),
     ("R10 mended while off: an edit, as breaking it was", a_snapshot(head=a_record(revision=4)), a_schedule(
         generation=3, status=a_status(generation=2, revision=5)), 6),
     ("R10 broken stays broken, on record and in the status", a_snapshot(head=a_record(revision=5, generation=2, spec_hash="")),

@@ -301,6 +301,7 @@ def _merged(got: list[Row]) -> list[Row]:
         (("10:02", "10:05"), ("10:01", "10:04", 3)),
         (("09:59", "10:02:30"), ("10:01", "10:05", 5)),
         (("10:00",), ("10:01", "10:05", 5)),
+        (("10:02:01",), ("10:01", "10:05", 5)),
         (("10:01", "10:02", "10:03", "10:04", "10:05"), None),
     ],
 )
@@ -316,6 +317,8 @@ def test_what_is_given_up_beside_what_waited_in_sight(
 
 BEHIND_A_DATE = [
     ("R13 skip: the newer ones behind it take their slots first", rule(SKIP, 10 * 86400), 3, skipped("2026-01-01T08:00")),
+    ("R16 skip: they take all there are: what lies before it goes in one record", rule(SKIP, 10 * 86400), 2,
+     skipped("2026-01-01T08:00", "2026-01-01T16:00", 2)),
     ("R16 latest: one newer behind it is enough", rule(LATEST), 0,
      coalesced("2026-01-01T08:00", "2026-01-01T16:00", 2, candidate="2026-01-03T08:00")),
 ]  # fmt: skip

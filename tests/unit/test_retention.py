@@ -80,6 +80,12 @@ JOB_CASES = [
         ["j1"],
     ),
     JobCase(
+        "one that stays lets a newer one go",
+        [job(1, 50), job(2, 40, is_successful=False)],
+        JobLimits(successful=1, failed=0),
+        ["j2"],
+    ),
+    JobCase(
         "not within K after the result is on record (R26, P1)",
         [job(1, 30, recorded_seconds_ago=100), job(2, 20)],
         JobLimits(successful=1, failed=1),
@@ -167,7 +173,10 @@ def record(
         outcome=outcome,
         created_at=created,
         finished_at=finished if is_finished else None,
+        schedule_name="hourly",
+        open=(),
         gone_since=gone_since,
+        lease=None,
     )
 
 
@@ -278,18 +287,25 @@ def test_of_the_same_second_requests_go_first_and_the_log_by_number() -> None:
 
 MARK = NOON - timedelta(days=30)
 DELETED_CASES = [
-    ("kept long enough: all go, the newest last", [record(2), record(1, gone_since=MARK)], ["r1", "r2"]),
-    ("not known to be gone", [record(1), record(2)], []),
-    ("not long enough", [record(1, gone_since=MARK + timedelta(seconds=1))], []),
-    ("a run is unfinished (R20)", [record(1, is_finished=False), record(2, gone_since=MARK)], []),
-    ("ended within K", [record(1, FAILED, finished_seconds_ago=10, gone_since=MARK)], []),
+    ("kept long enough: all go, the newest last", [record(2), record(1, gone_since=MARK)], ["r1", "r2"], None),
+    ("not known to be gone", [record(1), record(2)], [], None),
+    ("not long enough", [record(1, gone_since=MARK + timedelta(seconds=1))], [], NOON + timedelta(seconds=1)),
+    ("a run is unfinished (R20)", [record(1, is_finished=False), record(2, gone_since=MARK)], [], None),
+    (
+        "ended within K",
+        [record(1, FAILED, finished_seconds_ago=10, gone_since=MARK)],
+        [],
+        NOON + timedelta(seconds=170),
+    ),
 ]
 
 
-@pytest.mark.parametrize(("name", "records", "want"), DELETED_CASES, ids=[case[0] for case in DELETED_CASES])
-def test_histories_of_deleted_schedules(name: str, records: list[KeptRecord], want: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("records", "want", "next_at"), [case[1:] for case in DELETED_CASES], ids=[case[0] for case in DELETED_CASES]
+)
+def test_histories_of_deleted_schedules(records: list[KeptRecord], want: list[str], next_at: datetime | None) -> None:
     plan = prune_deleted(records, retained=timedelta(days=30), times=times())
-    assert [each.ref.name for each in plan.now] == want, name
+    assert ([each.ref.name for each in plan.now], plan.next_at) == (want, next_at)
 
 
 def test_a_history_waits_for_the_last_that_says_that_its_schedule_is_gone() -> None:

@@ -32,12 +32,13 @@ from workflow_schedules.api.schedule import (
 )
 from workflow_schedules.core.decide import decide
 from workflow_schedules.core.identity import pin
-from workflow_schedules.core.model import RecordRefusal, RefusedBy, Requested, Schedule, Snapshot
+from workflow_schedules.core.model import Job, RecordRefusal, RefusedBy, Requested, Schedule, Snapshot
 from workflow_schedules.core.plan import Append
 from workflow_schedules.core.status import project
 
 NOW = at("10:15")
 CHILD = a_schedule(**of_definition())
+PICKY = a_definition(generation=2, input_schema={"required": ["region"]})
 ONCE = a_schedule(run_once_time="2026-01-01T10:00:00Z")
 LINE = RecentOccurrence(name="hourly-b8ce660c-000000002", time=at("10:00"), decision="Admitted", outcome="Completed")
 
@@ -105,6 +106,10 @@ def held(**fields: object) -> dict[str, object]:
     return {"head": a_record(schedule=CHILD), **fields}
 
 
+def unready(since: str) -> Job:
+    return replace(a_job(started=None), created_at=at(since))
+
+
 def refused(by: RefusedBy, schedule: Schedule = a_schedule(), **fields: object) -> Snapshot:  # noqa: B008 - frozen
     return a_snapshot(schedule, record_refusal=RecordRefusal(by=by, words="the server says no"), **fields)
 
@@ -125,6 +130,9 @@ CASES = [
          {"ParentEnabled": "True WorkflowEnabled"}),
     Case("R36 refused", a_snapshot(a_schedule(schedule="61 * * * *")), State.BLOCKED,
          {"Accepted": "False InvalidSchedule", "Ready": "False InvalidSchedule", "Stalled": "True InvalidSchedule",
+          "ParentEnabled": "True Unknown"}),
+    Case("R24 its input is none that its definition takes", a_snapshot(CHILD, definition=PICKY), State.BLOCKED,
+         {"Accepted": "False InputRejected", "Ready": "False InputRejected", "Stalled": "True InputRejected",
           "ParentEnabled": "True Unknown"}),
     Case("K-056 it does not parse", a_snapshot(a_schedule(problem="spec.enabled: no")), State.BLOCKED,
          {"Accepted": "False InvalidSpec", "Ready": "False InvalidSpec", "Stalled": "True InvalidSpec",
@@ -153,6 +161,12 @@ CASES = [
     Case("R24 nor may it", a_snapshot(template_refusal="no"), State.ACTIVE, {"RunsHealthy": "False TemplateRejected"}),
     Case("R19 paused", a_snapshot(a_schedule(pause=Pause())), State.PAUSED,
          {"Ready": "True Paused", "Paused": "True PausedByOwner"}),
+    Case("R19 paused until a time", a_snapshot(a_schedule(pause=Pause(until_time=at("10:15:01")))), State.PAUSED,
+         {"Ready": "True Paused", "Paused": "True PausedByOwner"}),
+    Case("R19 that time has come", a_snapshot(a_schedule(pause=Pause(until_time=NOW))), State.ACTIVE, {}),
+    Case("no Pod was ready for 15 minutes", a_snapshot(runs=(a_run(job=unready("10:00")),)), State.ACTIVE,
+         {"RunsHealthy": "False NotStarted"}),
+    Case("nor for a second less", a_snapshot(runs=(a_run(job=unready("10:00:01")),)), State.ACTIVE, {}),
     Case("R35 its Job was made after all", a_snapshot(runs=(a_run(last_error="quota exceeded", job=a_job()),)), State.ACTIVE, {}),
 ]  # fmt: skip
 
@@ -195,6 +209,11 @@ EARLIER, EARLIER_CHILD = projected(a_snapshot()), projected(a_snapshot(CHILD, de
 REFUSED_CHANGES = [
     ("an edit", refused(RefusedBy.QUOTA, a_schedule(schedule="5 * * * *", generation=2, status=EARLIER), head=a_record())),
     ("a switch", refused(RefusedBy.QUOTA, a_schedule(enabled=False, generation=2, status=EARLIER), head=a_record())),
+    ("a pause that ends by itself", refused(RefusedBy.QUOTA, a_schedule(
+        pause=Pause(until_time=at("12:00")), generation=2, status=EARLIER), head=a_record())),
+    ("a schema that the input does not meet", refused(
+        RefusedBy.QUOTA, a_schedule(status=EARLIER_CHILD, **of_definition()), head=a_record(schedule=CHILD),
+        definition=PICKY)),
     ("a definition that is switched off", refused(
         RefusedBy.QUOTA, a_schedule(status=EARLIER_CHILD, **of_definition()), head=a_record(schedule=CHILD),
         definition=a_definition(is_enabled=False, generation=2))),
@@ -220,6 +239,24 @@ def test_a_first_baseline_that_is_refused_leaves_the_schedule_unseen() -> None:
     step = decide(a_snapshot(a_schedule(status=status), head=None), now=NOW).step
     assert isinstance(step, Append)
     assert (step.spec.reason, step.spec.consumed_through_time) == ("Created", CREATED)
+
+
+def test_of_a_log_without_a_record_the_head_is_none() -> None:
+    """P7: so that nothing is below it."""
+    assert projected(a_snapshot(a_schedule(enabled=False), head=None)).log_head == 0
+
+
+def test_what_does_not_parse_has_no_hash() -> None:
+    """R10: so that mending it is an edit."""
+    assert projected(a_snapshot(a_schedule(problem="no"), head=None)).spec_hash is None
+
+
+def test_texts_are_bounded() -> None:
+    """K-077: the API server takes no longer ones."""
+    status = projected(a_snapshot(a_schedule(schedule="9" * 2000)))
+    assert status.schedule_text == "9" * 1024
+    long = projected(a_snapshot(contradiction="x" * 40_000)).conditions
+    assert max(len(one.message) for one in long) == 32768
 
 
 def test_candidates_show_while_it_admits() -> None:

@@ -52,7 +52,8 @@ class Listing(Watches):
 
     async def _watch(self) -> None:
         self.begun.release()
-        await asyncio.to_thread(self._end.wait)
+        while not (self._stop.is_set() or self._anew.is_set()):
+            await asyncio.sleep(0.001)
 
 
 def test_watches_that_are_to_begin_anew_do_and_that_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:

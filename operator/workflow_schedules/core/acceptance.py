@@ -36,7 +36,7 @@ class Accepted:
 
     spec: WorkflowScheduleSpec
     trigger: Trigger
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...]
 
 
 def accept(schedule: Schedule, definition: Definition | None = None) -> Accepted | Refusal:

@@ -34,9 +34,7 @@ def spec_hash(spec: WorkflowScheduleSpec, template: Template | None) -> str:
 
     Source: contract R10.
     """
-    fields = spec.model_dump(
-        mode="json", by_alias=True, exclude_defaults=True, exclude_none=True, exclude=set(_IRRELEVANT)
-    )
+    fields = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=set(_IRRELEVANT))
     if template is not None:
         fields["jobTemplate"] = template.hash
     return _hash(fields)

@@ -39,8 +39,8 @@ class Listed:
     created_at: datetime
     previous_uid: str | None
     is_open: bool
-    record: Record | None = None
-    problem: str = ""
+    record: Record | None
+    problem: str
 
     @property
     def is_beginning(self) -> bool:

@@ -46,7 +46,7 @@ class Misfire:
 
     policy: MisfirePolicy
     deadline: timedelta | None
-    keep: int = 1
+    keep: int
 
     @classmethod
     def of(cls, spec: WorkflowScheduleSpec) -> Misfire:
@@ -168,7 +168,7 @@ def _late_until(trigger: Trigger, misfire: Misfire, after: datetime, now: dateti
     """Return the time through which instants are late: a start at instant + jitter + deadline is still in time."""
     if misfire.deadline is None:
         return None
-    newest = latest_due_time(trigger, after=after, until=now - misfire.deadline - timedelta(microseconds=1))
+    newest = latest_due_time(trigger, after=after, until=now - misfire.deadline)
     if newest is None:
         return None
     return newest if jitter.start_of(newest, trigger) + misfire.deadline < now else newest - _ONE_SECOND
@@ -177,7 +177,7 @@ def _late_until(trigger: Trigger, misfire: Misfire, after: datetime, now: dateti
 def _excluded_through(trigger: Trigger, oldest: datetime, until: datetime) -> datetime:
     """Return the end of the excluded dates that follow one another without an instant between them."""
     end = end_of_date(trigger, oldest)
-    while (following := next_due_time(trigger, after=end)) and following <= until and is_excluded(trigger, following):
+    while (following := next_due_time(trigger, after=end)) and is_excluded(trigger, following):
         end = end_of_date(trigger, following)
     return min(end, until)
 

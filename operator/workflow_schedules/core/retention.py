@@ -65,7 +65,7 @@ class FinishedJob:
     created_at: datetime
     ended_at: datetime
     recorded_at: datetime | None
-    ttl: timedelta | None = None
+    ttl: timedelta | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,9 +78,9 @@ class JobPruning:
         next_at: when the next one may go; None when none is waiting.
     """
 
-    now: tuple[FinishedJob, ...] = ()
-    unread: tuple[FinishedJob, ...] = ()
-    next_at: datetime | None = None
+    now: tuple[FinishedJob, ...]
+    unread: tuple[FinishedJob, ...]
+    next_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,10 +101,10 @@ class KeptRecord:
     outcome: Outcome | None
     created_at: datetime
     finished_at: datetime | None
-    schedule_name: str = ""
-    open: tuple[int, ...] = ()
-    gone_since: datetime | None = None
-    lease: str | None = None
+    schedule_name: str
+    open: tuple[int, ...]
+    gone_since: datetime | None
+    lease: str | None
 
     @property
     def age_key(self) -> tuple[datetime, int, str]:
@@ -116,8 +116,8 @@ class KeptRecord:
 class RecordPruning:
     """What to do about a schedule's records; see `JobPruning`."""
 
-    now: tuple[KeptRecord, ...] = ()
-    next_at: datetime | None = None
+    now: tuple[KeptRecord, ...]
+    next_at: datetime | None
 
 
 def prune_jobs(jobs: Sequence[FinishedJob], limits: JobLimits, times: Times) -> JobPruning:
@@ -174,7 +174,7 @@ def prunable_records(
     stays |= {record.uid for record in ordered if record.gone_since}  # from then on counts how long the others are kept
     for record in ordered:
         is_below_head = record.number is None or (log_head is not None and record.number < log_head)
-        is_finished = record.finished_at is not None and (record.number is None or record.number not in open_numbers)
+        is_finished = record.finished_at is not None and record.number not in open_numbers
         if is_below_head and is_finished and record.uid not in stays and record.ref not in with_jobs:
             yield record
 
@@ -202,7 +202,7 @@ def prune_records(prunable: Iterable[KeptRecord], *, surplus: int, times: Times)
     for record in prunable:
         if len(now) >= surplus:
             break
-        at = times.free_at(record.created_at, record.finished_at)
+        at = times.free_at(record.finished_at)
         if at <= times.now:
             now.append(record)
         else:
@@ -221,9 +221,10 @@ def prune_deleted(records: Sequence[KeptRecord], *, retained: timedelta, times: 
     ordered = sorted(records, key=lambda record: record.age_key)
     since = max((record.gone_since for record in records if record.gone_since), default=None)
     if since is None or any(record.finished_at is None for record in records):
-        return RecordPruning()
+        return RecordPruning(now=(), next_at=None)
     at = max(since + retained, times.free_at(*(record.finished_at for record in records)))
-    return RecordPruning(now=tuple(ordered)) if at <= times.now else RecordPruning(next_at=at)
+    is_due = at <= times.now
+    return RecordPruning(now=tuple(ordered) if is_due else (), next_at=None if is_due else at)
 
 
 def prune_refused(records: Sequence[KeptRecord], *, retained: timedelta, times: Times) -> RecordPruning:
@@ -241,5 +242,5 @@ def recorded_at(record: Record) -> datetime | None:
     status = record.status
     if status.outcome is None or not status.outcome.is_final:
         return None
-    written = [transition.time for transition in status.transitions[-1:]]
+    written = [transition.time for transition in status.transitions]
     return max(filter(None, (*written, status.completion_time)), default=record.created_at)

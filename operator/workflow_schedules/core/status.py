@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from workflow_schedules.core.model import RecordRefusal, Schedule, Snapshot
 
 _MAX_ACTIVE = 50
-_MAX_RECENT = 10
 _MAX_NEXT = 5
 _FROM_LOG = ("last_schedule_time", "consecutive_failures", "counts")
 
@@ -96,7 +95,7 @@ def project(
         active_count=len(active),
         candidates=candidates if state is State.ACTIVE else (),
         counts=Counts(**{name: getattr(totals, name) for name in Counts.model_fields}),
-        recent=recent[:_MAX_RECENT],
+        recent=recent,
         state=state,
         conditions=_conditions(snapshot, schedule, verdict, state, now),
     )
@@ -153,7 +152,7 @@ def _schedule_text(spec: WorkflowScheduleSpec | None) -> str | None:
 def _upcoming(snapshot: Snapshot, verdict: Accepted | Refusal, state: State, now: datetime) -> tuple[datetime, ...]:
     if state is not State.ACTIVE or isinstance(verdict, Refusal):
         return ()
-    after = max(filter(None, (log.watermark(snapshot), now)), default=now)
+    after = max(filter(None, (log.watermark(snapshot), now)))
     left = completion.runs_left(snapshot, verdict.spec)
     count = _MAX_NEXT if left is None else min(left, _MAX_NEXT)
     return tuple(islice(due_times(verdict.trigger, after=after, until=to_utc(LAST_SECOND)), count))

@@ -29,12 +29,12 @@ class Probes:
         """Listen on all addresses.
 
         Returns:
-            The port, chosen by the system for 0.
+            The port; for 0 one that the system chose, of IPv4 where there is that: each address has its own then.
         """
         await self._runner.setup()
         site = web.TCPSite(self._runner, port=port)
         await site.start()
-        return int(self._runner.addresses[0][1])
+        return int(min(self._runner.addresses, key=len)[1])  # an address of IPv6 has two parts more; they come in any order
 
     async def stop(self) -> None:
         """Stop listening."""
