@@ -52,7 +52,7 @@ class Listing(Watches):
 
     async def _watch(self) -> None:
         self.begun.release()
-        while not (self._stop.is_set() or self._anew.is_set()):
+        while not (self._stop.is_set() or self._anew.is_set()):  # noqa: ASYNC110 - events of another thread
             await asyncio.sleep(0.001)
 
 

@@ -34,7 +34,10 @@ class Probes:
         await self._runner.setup()
         site = web.TCPSite(self._runner, port=port)
         await site.start()
-        return int(min(self._runner.addresses, key=len)[1])  # an address of IPv6 has two parts more; they come in any order
+        by_length = sorted(
+            self._runner.addresses, key=len
+        )  # an address of IPv6 has two parts more; they come in any order
+        return int(by_length[0][1])
 
     async def stop(self) -> None:
         """Stop listening."""
