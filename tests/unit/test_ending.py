@@ -14,10 +14,12 @@ from support.builders import (
     a_run,
     a_schedule,
     a_snapshot,
+    a_status,
     an_admission,
     at,
     of_definition,
 )
+from workflow_schedules.api.common import Condition, ConditionStatus
 from workflow_schedules.api.occurrence import Outcome, ScheduleOccurrenceStatus, Transition
 from workflow_schedules.api.schedule import ConcurrencyPolicy
 from workflow_schedules.core.ending import (
@@ -25,6 +27,7 @@ from workflow_schedules.core.ending import (
     end_due,
     is_ending,
     run_problem,
+    says_unhealthy,
     start_timeout_at,
     unhealthy_at,
 )
@@ -312,6 +315,28 @@ TOLD = [
 def test_a_problem_says_what_is_known_of_it(run: Run, want: str) -> None:
     """R36."""
     assert (run_problem(run, at("10:30")) or ("", ""))[1] == want
+
+
+HEALTHY, UNHEALTHY = (("RunsHealthy", value) for value in (ConditionStatus.TRUE, ConditionStatus.FALSE))
+SAID = [
+    ("nothing", (), False),
+    ("nothing is wrong", (HEALTHY,), False),
+    ("something is wrong with a run", (UNHEALTHY,), True),
+    ("it is not paused", (("Paused", ConditionStatus.FALSE),), False),
+    ("each by itself", (("Paused", ConditionStatus.FALSE), HEALTHY), False),
+    ("one among others", (("Paused", ConditionStatus.FALSE), UNHEALTHY), True),
+]
+
+
+@pytest.mark.parametrize(("said", "want"), [row[1:] for row in SAID], ids=[row[0] for row in SAID])
+def test_what_a_status_says_of_runs(said: tuple[tuple[str, ConditionStatus], ...], want: bool) -> None:
+    """Section 2 (`RunsHealthy`): what it says is taken back once it is not so."""
+    conditions = tuple(Condition(type=kind, status=value, reason="R", message="") for kind, value in said)
+    assert says_unhealthy(a_status(conditions=conditions)) is want
+
+
+def test_no_status_says_nothing_of_runs() -> None:
+    assert not says_unhealthy(None)
 
 
 def test_a_job_that_others_took_the_owner_of_still_ends() -> None:

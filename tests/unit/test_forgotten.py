@@ -27,6 +27,7 @@ from workflow_schedules.core.plan import Append, Plan, WriteOutcome
 HOURLY = a_schedule()
 LATEST = a_schedule(misfire_policy=MisfirePolicy.LATEST)
 OFF = a_schedule(enabled=False)
+ONCE = a_schedule(run_once_time="2026-01-01T10:00:00Z")
 ONE_RUN = a_schedule(run_limit=1)
 
 
@@ -40,9 +41,7 @@ def summary(plan: Plan) -> str:
             )
             waiting = f" waiting {', '.join(f'{each:%H:%M}' for each in spec.waiting)}" if spec.waiting else ""
             instant = f" {spec.scheduled_time:%H:%M}" if spec.scheduled_time else ""
-            return (
-                f"{spec.decision} {spec.reason}{instant}{span}{waiting} through {spec.consumed_through_time:%H:%M:%S}"
-            )
+            return f"{spec.decision} {spec.reason}{instant}{span}{waiting} through {spec.consumed_through_time.time()}"
         case WriteOutcome(status=status):
             return f"{status.outcome} {status.reason}: {status.message}"
         case None:
@@ -69,6 +68,8 @@ CASES = [
     Case("at the instant itself, too", "12:00:00", "Baseline Restored 3 from 10:00 to 12:00 through 12:00:00"),
     Case("what is due after it is decided after it", "11:59:59", "Baseline Restored 2 from 10:00 to 11:00 through 11:59:59"),
     Case("one to come consumes what is due as it comes", "23:00", "Baseline Restored 3 from 10:00 to 12:00 through 12:00:20"),
+    Case("one is due, at that very instant", "10:00", "Baseline Restored 1 from 10:00 to 10:00 through 10:00:00"),
+    Case("a fraction of a second says nothing", "12:00:10.5", "Baseline Restored 3 from 10:00 to 12:00 through 12:00:10"),
     Case("where nothing was due nothing is written", "12:00:10", "nothing",
          head=a_record(consumed=at("12:00:05"))),
     Case("one before the watermark says nothing", "09:00", "Admitted Admitted 12:00 through 12:00:00",
@@ -76,10 +77,15 @@ CASES = [
     Case("what waited in sight is named by itself", "12:00:10",
          "Baseline Restored 2 from 10:00 to 11:00 waiting 12:00 through 12:00:10", LATEST,
          head=a_record(schedule=LATEST), held=("12:00",)),
+    Case("of it what was consumed is left out, and what is due at that very instant is not", "12:00:00",
+         "Baseline Restored 2 from 10:00 to 11:00 waiting 12:00 through 12:00:00", LATEST,
+         head=a_record(schedule=LATEST), held=("09:30", "12:00", "12:00:01")),
     Case("what waits then is given up on record", "12:00:10", "Superseded Superseded 12:00 through 12:00:10", LATEST,
          head=a_record(schedule=LATEST, consumed=at("12:00:10"), waiting=(at("12:00"),))),
     Case("a schedule that admits nothing needs none", "12:00:10", "nothing", OFF,
          head=a_record(schedule=OFF, state=State.DISABLED)),
+    Case("nor does one whose calendar is over", "12:00:10", "nothing", ONCE,
+         head=a_record(schedule=ONCE, consumed=at("10:00"), totals=Totals(admitted=1, last_schedule_time=at("10:00")))),
     Case("nor does one that is used up", "12:00:10", "nothing", ONE_RUN,
          head=a_record(schedule=ONE_RUN, totals=Totals(admitted=1))),
 ]  # fmt: skip
@@ -92,7 +98,11 @@ def test_what_was_due_until_then_is_consumed(case: Case) -> None:
     snapshot = replace(
         a_snapshot(case.schedule, head=head, held=tuple(map(at, case.held))), not_before=_at(case.not_before)
     )
-    assert summary(decide(snapshot, now=at("12:00:20"))) == case.want
+    plan = decide(snapshot, now=at("12:00:20"))
+    assert summary(plan) == case.want
+    if isinstance(plan.step, Append) and plan.step.spec.reason == "Restored":
+        assert plan.step.spec.state is State.ACTIVE
+        assert f"at or before notBefore 2026-01-01T{snapshot.not_before:%H:%M:%S}" in (plan.step.spec.message or "")
 
 
 def _at(text: str | None) -> datetime | None:

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 RESTORED = "Restored"
 
 
-def is_forgotten(snapshot: Snapshot, at: datetime | None) -> bool:
+def is_forgotten(snapshot: Snapshot, at: datetime) -> bool:
     """Tell whether what belongs to this time may have been done before a restore, with no trace of it left."""
-    return at is not None and snapshot.not_before is not None and at <= snapshot.not_before
+    return snapshot.not_before is not None and at <= snapshot.not_before
 
 
 def why(snapshot: Snapshot) -> str:
