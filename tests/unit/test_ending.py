@@ -20,7 +20,7 @@ from support.builders import (
     of_definition,
 )
 from workflow_schedules.api.common import Condition, ConditionStatus
-from workflow_schedules.api.occurrence import Outcome, ScheduleOccurrenceStatus, Transition
+from workflow_schedules.api.occurrence import Cause, Outcome, ScheduleOccurrenceStatus, Transition
 from workflow_schedules.api.schedule import ConcurrencyPolicy
 from workflow_schedules.core.ending import (
     decide_removal,
@@ -235,6 +235,13 @@ def by_earlier(run: Run) -> Run:
     return replace(run, record=replace(record, spec=record.spec.model_copy(update=writer)))
 
 
+def asked_for(run: Run, **known: object) -> Run:
+    """Return the run as one that was asked for, its status last written by this holder."""
+    return replace(
+        run, record=replace(run.record, spec=run.record.spec.model_copy(update={"cause": Cause.MANUAL})), **known
+    )
+
+
 HALF = SETTLE / 2
 TAKEOVERS = [
     ("its Job goes on: not deleted before L + R", by_earlier(ended(job=a_job())), SETTLE, "nothing", "10:10:31"),
@@ -246,6 +253,8 @@ TAKEOVERS = [
     ("it is another's by now", by_earlier(ended(job=replace(a_job(), uid="other"))), HALF, "FindJob", None),
     ("R14 it goes already: what keeps it is said", by_earlier(ended(job=a_job(is_deleting=True))), HALF, "nothing", "10:11"),
     ("an own record: no earlier holder knows it", ended(job=a_job()), timedelta(0), "DeleteJob", None),
+    ("a request whose status is its own, not its resolution", asked_for(ended(job=a_job())), HALF, "nothing", "10:11:16"),
+    ("a request that it resolved", asked_for(ended(job=a_job()), is_resolved_here=True), HALF, "DeleteJob", None),
     ("but an own create may arrive", ended(job=a_job(), is_create_unanswered=True), timedelta(0), "nothing", "10:10:31"),
 ]  # fmt: skip
 

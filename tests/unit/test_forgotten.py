@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -17,12 +17,13 @@ from support.builders import (
     an_admission,
     at,
 )
-from workflow_schedules.api.occurrence import Decision, Totals
+from workflow_schedules.api.occurrence import Cause, Decision, Totals
 from workflow_schedules.api.schedule import MisfirePolicy, State
 from workflow_schedules.app.settings import SettingsError, read_settings
 from workflow_schedules.core.decide import decide
 from workflow_schedules.core.model import Record, Run, Schedule
 from workflow_schedules.core.plan import Append, Plan, WriteOutcome
+from workflow_schedules.core.runs import decide_runs, start_deadline
 
 HOURLY = a_schedule()
 LATEST = a_schedule(misfire_policy=MisfirePolicy.LATEST)
@@ -122,10 +123,20 @@ RUNS = [
 @pytest.mark.parametrize(("not_before", "run", "want"), [row[1:] for row in RUNS], ids=[row[0] for row in RUNS])
 def test_an_admitted_run_without_a_job_is_not_started_any_more(not_before: str | None, run: Run, want: str) -> None:
     """I1 P11: the record came back with the backup, the Job that it led to did not."""
-    record = an_admission(writer=EARLIER_WRITER, status=run.record.status)
+    record = an_admission(writer=EARLIER_WRITER, status=run.record.status, created_at=at("10:00:05"))
     snapshot = replace(a_snapshot(head=record, runs=(replace(run, record=record),)), not_before=_at(not_before))
     assert record.spec.decision is Decision.ADMITTED
     assert summary(decide(snapshot, now=at("10:00:20"))) == want
+
+
+def test_a_backfill_that_was_asked_for_since_is_not_forgotten_for_its_instant() -> None:
+    """I1 R27: its instant is older than the restore, the wish for it is not."""
+    asked = an_admission(writer=EARLIER_WRITER, cause=Cause.BACKFILL, created_at=at("10:00:05"))
+    run = replace(a_run(), record=asked)
+    snapshot = replace(a_snapshot(runs=(run,)), not_before=at("10:00:02"))
+    assert start_deadline(snapshot, run) > at("10:00:05")
+    plan = decide_runs(snapshot, now=start_deadline(snapshot, run) + timedelta(seconds=1))
+    assert summary(plan).startswith("Failed StartUnknown: found without a Job after its deadline")
 
 
 SETTINGS = [

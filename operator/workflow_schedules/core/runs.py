@@ -72,11 +72,11 @@ def start_deadline(snapshot: Snapshot, run: Run) -> datetime:
 
     Source: contract R35; reliability I1.
     """
-    asked_at = counts_from(run.record) if is_request(run.record) else run.record.spec.scheduled_time
-    if asked_at is not None and forgotten.is_forgotten(snapshot, asked_at):
+    asked_at = _asked_at(run.record)
+    if forgotten.is_forgotten(snapshot, asked_at):
         return asked_at
     if is_request(run.record):
-        return counts_from(run.record) + UNBOUNDED_START
+        return asked_at + UNBOUNDED_START
     instant, schedule = run.record.spec.scheduled_time, snapshot.schedule
     deadline = Misfire.of(schedule.spec).deadline if schedule and schedule.spec else None
     if deadline is None or instant is None or schedule is None or schedule.spec is None:
@@ -85,6 +85,11 @@ def start_deadline(snapshot: Snapshot, run: Run) -> datetime:
     if isinstance(verdict, Accepted):
         instant = Jitter.of(schedule.uid, verdict.spec).start_of(instant, verdict.trigger)
     return instant + deadline
+
+
+def _asked_at(record: Record) -> datetime:
+    """Return when a run was to start at the earliest: what a restore may have lost is of then or later."""
+    return counts_from(record) if is_request(record) else record.spec.scheduled_time or record.created_at
 
 
 def _successor(snapshot: Snapshot, now: datetime) -> Run | None:
@@ -219,7 +224,7 @@ def _too_late(snapshot: Snapshot, run: Run, now: datetime) -> ScheduleOccurrence
     if older := waited_for(snapshot, run):  # nobody has made its Job either: that waits for the same
         message = f"no Job could be made in time: it waited for {_shown(older)} to be gone"
         return _unstarted(snapshot, run, "NotStarted", message, now)
-    if forgotten.is_forgotten(snapshot, run.record.spec.scheduled_time or run.record.created_at):
+    if forgotten.is_forgotten(snapshot, _asked_at(run.record)):
         return _unstarted(snapshot, run, "StartUnknown", f"found without a Job, {forgotten.why(snapshot)}", now)
     if _is_of_this_holder(run.record, snapshot.writer):
         stopped = "the schedule stopped admitting before the Job was made"
