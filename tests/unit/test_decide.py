@@ -20,6 +20,7 @@ from support.builders import (
     of_definition,
 )
 from support.steps import in_words
+from workflow_schedules.api.common import Condition, ConditionStatus
 from workflow_schedules.api.occurrence import Decision, Outcome
 from workflow_schedules.api.schedule import ConcurrencyPolicy, MisfirePolicy, State
 from workflow_schedules.core.acceptance import accept
@@ -204,6 +205,15 @@ def seen_definition(generation: int) -> Schedule:
 
 
 UNREAD = {"is_log_read": False, "head": None}
+UNHEALTHY = Condition(type="RunsHealthy", status=ConditionStatus.FALSE, reason="NotStarted", message="no Pod")
+
+
+def asked_for(since: str) -> Snapshot:
+    """Build what is known of a schedule at rest of which a requested run waits for its first Pod."""
+    run = a_run(job=replace(a_job(started=None), created_at=at(since)))
+    return replace(a_snapshot(a_schedule(status=a_status()), **UNREAD), requested_runs=(run,))
+
+
 NUMBER_GIVEN = of_definition(input={"day": 1})
 WANTS_TEXT = a_definition(input_schema={"properties": {"day": {"type": "string"}}})
 LOGS = [
@@ -217,6 +227,10 @@ LOGS = [
     Case("P9 a run was found", a_snapshot(a_schedule(status=a_status()), runs=(RUNNING,), **UNREAD), "09:59", "ReadLog"),
     Case("P9 a candidate waits", a_snapshot(a_schedule(status=a_status(candidates=(at("09:00"),))), **UNREAD), "09:59",
          "ReadLog"),
+    Case("P9 it says that something is wrong with a run", a_snapshot(a_schedule(status=a_status(conditions=(UNHEALTHY,))),
+         **UNREAD), "09:59", "ReadLog"),
+    Case("P9 something is wrong with a run that was asked for", asked_for(since="09:40"), "09:59", "ReadLog"),
+    Case("P9 nothing is wrong with it yet", asked_for(since="09:50"), "09:59", "nothing", "10:00"),
     Case("R4 its definition went", a_snapshot(a_schedule(status=a_status(), **HELD_BY_PARENT), **UNREAD), "09:59", "ReadLog"),
     Case("R3 its definition came", a_snapshot(a_schedule(status=a_status(State.HELD), **HELD_BY_PARENT),
          definition=a_definition(), **UNREAD), "09:59", "ReadLog"),
