@@ -24,7 +24,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("dist", "no") == "no":
+    if not getattr(config.option, "loadgroup", False):  # what pytest-xdist tells its processes of --dist=loadgroup
         return
     for item in items:
         if not any(item.iter_markers("xdist_group")):
