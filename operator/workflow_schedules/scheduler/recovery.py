@@ -86,10 +86,13 @@ async def take_over(cluster: Cluster, wakeups: WakeUps, *, writer: Writer) -> in
 
 
 async def _read_jobs(cluster: Cluster) -> None:
-    """Read all Jobs, which a watch keeps known otherwise: it may not have noticed yet that a backup was restored."""
+    """Read all Jobs, which a watch keeps known otherwise: it may not have noticed yet that a backup was restored.
+
+    Or it has, and tells what happens meanwhile: that is newer than the list.
+    """
     bodies, version = await cluster.client.list_all(JOBS, label_selector=names.LABEL_SCHEDULE_UID)
     listed = [SeenJob(wire.job_of(body), wire.version_of(body)) for body in bodies]
-    cluster.cache.replace_jobs(listed, int(version) if version.isdecimal() else 0)
+    cluster.cache.reread_jobs(listed, int(version) if version.isdecimal() else 0)
 
 
 async def _read(bodies: list[wire.Json], read: Callable[[wire.Json], Read]) -> list[Read]:
