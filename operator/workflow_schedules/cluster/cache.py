@@ -13,6 +13,7 @@ from workflow_schedules.api import names
 from workflow_schedules.cluster import wire
 from workflow_schedules.cluster.desired import Desired
 from workflow_schedules.cluster.job_store import JobStore, SeenJob
+from workflow_schedules.cluster.meanwhile import Meanwhile
 from workflow_schedules.cluster.memory import RunMemory, ScheduleLog, is_final, may_still_arrive
 from workflow_schedules.cluster.places import Places
 from workflow_schedules.cluster.request_store import RequestStore, key_of
@@ -37,6 +38,7 @@ class Cache:
         jobs: of runs, by name.
         cancel_requests: by the UID of the record, whatever became of its schedule.
         template_refusals: by namespace and hash; see scheduler/dry_runs.
+        meanwhile: what is told during a re-read of schedules, definitions and requests, which drops all that is known.
         are_jobs_stale: they are of a history that is no more, until the next list.
     """
 
@@ -45,6 +47,7 @@ class Cache:
         self.places = places or Places()
         self.not_before = not_before
         self.are_jobs_stale = False
+        self.meanwhile = Meanwhile()
         self.desired = Desired(self.places, on_edit=self._note_edit)
         self.schedules = self.desired.schedules
         self.definitions = self.desired.definitions

@@ -60,16 +60,8 @@ async def take_over(cluster: Cluster, wakeups: WakeUps, *, writer: Writer) -> in
 
     Source: reliability P9, P16.
     """
-    found, of_definitions = await cluster.client.list_all(DEFINITIONS)
-    definitions = await _read(found, wire.definition_of)
-    found, of_schedules = await cluster.client.list_all(SCHEDULES)
-    schedules = await _read(found, wire.schedule_of)
-    requests = await _read_requests(cluster)
-    if cluster.cache.are_jobs_stale:
-        await _read_jobs(cluster)
-    wakeups.clear()
-    cluster.cache.replace_all((schedules, of_schedules), (definitions, of_definitions))
-    cluster.cache.replace_requests(*requests)
+    with cluster.cache.meanwhile.is_kept():
+        await _read_desired(cluster, wakeups)
     epochs = [
         schedule.status.fencing_epoch or 0
         for schedule in cluster.cache.schedules.values()
@@ -83,6 +75,21 @@ async def take_over(cluster: Cluster, wakeups: WakeUps, *, writer: Writer) -> in
     _wake_everything(cluster, wakeups)
     log.info("took over", extra={"schedules": len(cluster.cache.schedules), "unfinished": len(cluster.cache.logs)})
     return max(epochs, default=0)
+
+
+async def _read_desired(cluster: Cluster, wakeups: WakeUps) -> None:
+    """Read what people want; Jobs, too, where what is known of them does not count."""
+    found, of_definitions = await cluster.client.list_all(DEFINITIONS)
+    definitions = await _read(found, wire.definition_of)
+    found, of_schedules = await cluster.client.list_all(SCHEDULES)
+    schedules = await _read(found, wire.schedule_of)
+    requests = await _read_requests(cluster)
+    if cluster.cache.are_jobs_stale:
+        await _read_jobs(cluster)
+    wakeups.clear()
+    cluster.cache.replace_all((schedules, of_schedules), (definitions, of_definitions))
+    cluster.cache.replace_requests(*requests)
+    cluster.cache.meanwhile.tell_again()
 
 
 async def _read_jobs(cluster: Cluster) -> None:
