@@ -296,3 +296,25 @@ def test_a_right_to_the_lease_that_is_missing_is_named() -> None:
         assert process.operator.unready_reason is None
 
     run(story)
+
+
+def test_a_holder_finds_its_lease_restored_after_the_deadline() -> None:
+    """P9: while etcd is restored nobody answers, so that the right to write ends first; the Lease still tells of it."""
+
+    async def story(world: World) -> None:
+        process, told = world.start("a"), list[None]()
+        process.operator.on_history_lost = lambda: told.append(None)
+        await world.until_leading(process)
+        await asyncio.sleep(5)
+        backup = world.server.backup()  # nothing but the Lease is written after it: no watch can know
+        await asyncio.sleep(5)
+        hook = world.fault(Fault(is_dropped=True), matches=lambda request: request.client == "a")
+        await asyncio.sleep(1.5 * TIMES.renew_deadline_seconds)
+        assert not process.operator.is_leading
+        assert told == []
+        world.server.restore(backup)
+        world.server.faults.remove(hook)
+        await world.until_leading(process)
+        assert told == [None]
+
+    run(story)

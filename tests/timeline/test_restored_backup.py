@@ -97,3 +97,29 @@ def told(record: Json) -> str:
     if is_run(record):
         return f"Admitted {spec['scheduledTime'][11:16]}"
     return f"{spec['decision']} {spec['reason']} through {spec['consumedThroughTime'][11:16]}: {spec['span']['count']} superseded"
+
+
+def test_what_the_watch_says_while_jobs_are_read_anew_is_not_taken_back() -> None:
+    """P9: another watch notices the restore later, when that of Jobs goes on already; a Job ends while all are listed."""
+
+    async def story(clock: VirtualClock) -> None:
+        world = World(clock, lease_times=LEASE_TIMES)
+        world.jobs.run_for(25)
+        world.apply(FIVE)
+        process = world.start()
+        await world.until_leading(process)
+        await world.sleep_until(at("10:01:20"))
+        world.late.append(lambda method, path: 10.0 if is_list_of_jobs(method, path) else 0.0)
+        process.operator._lose_history()
+        await world.sleep_until(at("10:01:50"))
+        world.late.clear()
+        await world.until_leading(process)
+        await world.sleep_until(at("10:03:50"))
+        outcomes = {told(each): each["status"].get("outcome") for each in world.records("five") if is_run(each)}
+        assert outcomes == {f"Admitted 10:0{minute}": "Completed" for minute in (0, 1, 2, 3)}
+
+    run_virtual(story, at("09:59:30"))
+
+
+def is_list_of_jobs(method: str, path: str) -> bool:
+    return method == "GET" and path.endswith("/jobs")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
@@ -69,6 +70,38 @@ def test_watches_that_are_to_begin_anew_do_and_that_is_no_failure(monkeypatch: p
     listing.stop()
     listing._thread.join(10)
     assert listing.problem == "the watches have ended"
+
+
+class Leaving(Watches):
+    """Watches that fail, and leave something behind that does not end at once."""
+
+    def __init__(self) -> None:
+        super().__init__(cast("Feed", None))
+        self.begun = threading.Semaphore(0)
+        self.left: list[asyncio.Task[None]] = []
+
+    async def _operate(self) -> None:
+        self.begun.release()
+        self.left.append(asyncio.create_task(self._go_on()))
+        await asyncio.sleep(0)
+        raise OSError("the server is gone")
+
+    async def _go_on(self) -> None:
+        for _ in range(2):
+            with suppress(asyncio.CancelledError):
+                await asyncio.Event().wait()
+
+
+def test_what_the_watches_leave_behind_does_not_keep_them_from_beginning_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """I9: a task that swallows its end once would leave the process deaf, and healthy to all who ask."""
+    monkeypatch.setattr(watches, "RESTART_SECONDS", 0.01)
+    monkeypatch.setattr(watches, "LOOK_SECONDS", 0.01)
+    leaving = Leaving()
+    leaving.start()
+    assert all(leaving.begun.acquire(timeout=10) for _ in range(3))
+    leaving.stop()
+    leaving._thread.join(10)
+    assert all(task.done() for task in leaving.left)
 
 
 def test_a_pod_logs_in_by_the_address_that_its_environment_names(

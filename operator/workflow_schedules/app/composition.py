@@ -138,7 +138,7 @@ class Operator:
     def _lose_history(self) -> None:
         """Read everything anew: what is known is of a history that is no more, so no log may go on from it (P9)."""
         log.warning("the API server's history went back, as after a restore of etcd: everything is read anew")
-        self._cluster.cache.are_jobs_stale = True
+        self._cluster.cache.lose_history()
         self._cluster.templates.forget()
         self._elector.drop_history()
         self.on_history_lost()

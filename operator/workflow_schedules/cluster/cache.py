@@ -13,6 +13,7 @@ from workflow_schedules.api import names
 from workflow_schedules.cluster import wire
 from workflow_schedules.cluster.desired import Desired
 from workflow_schedules.cluster.job_store import JobStore, SeenJob
+from workflow_schedules.cluster.meanwhile import Meanwhile
 from workflow_schedules.cluster.memory import RunMemory, ScheduleLog, is_final, may_still_arrive
 from workflow_schedules.cluster.places import Places
 from workflow_schedules.cluster.request_store import RequestStore, key_of
@@ -37,6 +38,7 @@ class Cache:
         jobs: of runs, by name.
         cancel_requests: by the UID of the record, whatever became of its schedule.
         template_refusals: by namespace and hash; see scheduler/dry_runs.
+        meanwhile: what is told during a re-read of schedules, definitions and requests, which drops all that is known.
         are_jobs_stale: they are of a history that is no more, until the next list.
     """
 
@@ -45,6 +47,7 @@ class Cache:
         self.places = places or Places()
         self.not_before = not_before
         self.are_jobs_stale = False
+        self.meanwhile = Meanwhile()
         self.desired = Desired(self.places, on_edit=self._note_edit)
         self.schedules = self.desired.schedules
         self.definitions = self.desired.definitions
@@ -89,16 +92,27 @@ class Cache:
         return self._put_job(SeenJob(wire.job_of(body, is_gone=True), wire.version_of(body)))
 
     def replace_jobs(self, listed: Iterable[SeenJob], version: int) -> set[str]:
+        """Take in the list that a watch of Jobs begins with; see `reread_jobs`.
+
+        All of it counts where the server itself went back behind what its watch had told (a restore of etcd).
+        """
+        self.job_store.begin_list(version)
+        return self.reread_jobs(listed, version)
+
+    def lose_history(self) -> None:
+        """Note that the Jobs are of a history that is no more (a restore of etcd): all that is said from now on is newer."""
+        self.are_jobs_stale = True
+        self.job_store.lose_history()
+
+    def reread_jobs(self, listed: Iterable[SeenJob], version: int) -> set[str]:
         """Take in a whole list of Jobs; return the UIDs of the schedules for which something changed.
 
-        What an answer to a request of ours brought after the list was made stays, unless the server itself went back
-        behind what its watch had told (a restore of etcd).
+        What a watch or an answer to a request of ours brought after the list was made stays.
 
         Args:
             listed: every Job there was.
             version: resourceVersion at which that is so.
         """
-        self.job_store.begin_list(version)
         self.are_jobs_stale = False
         by_ref = {seen.job.ref: seen for seen in listed}
         changed = {self._put_job(seen) for seen in by_ref.values()}

@@ -39,14 +39,19 @@ class JobStore:
         self._seen_through = max(self._seen_through, version)
 
     def begin_list(self, version: int) -> None:
-        """Note that all Jobs were listed at a resourceVersion.
+        """Note that the watch listed all Jobs at a resourceVersion.
 
         Everything in the list is newer than what is here, if the server itself went back behind what its watch had told (a
         restore of etcd).
         """
         if version < self._seen_through:
-            self._versions = dict.fromkeys(self._versions, 0)
+            self.lose_history()
         self._seen_through = version
+
+    def lose_history(self) -> None:
+        """Note that what is known is of a history that is no more: all that is said from now on is newer."""
+        self._versions = dict.fromkeys(self._versions, 0)
+        self._seen_through = 0
 
     def missing_from(self, listed: Iterable[ObjectRef], version: int) -> Iterator[SeenJob]:
         """Yield, as gone, what a list of that resourceVersion would have, but doesn't."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workflow_schedules.api.names import LABEL_SCHEDULE_UID
@@ -51,6 +52,7 @@ class Feed:
 
     def schedule(self, kind: str | None, body: Body) -> None:
         """Take in a WorkflowSchedule; the kind None is that of a listed one."""
+        self._cache.meanwhile.note(partial(self.schedule, kind, body))
         if kind is None:
             self._on_list()
         gone = kind == "DELETED"
@@ -64,6 +66,7 @@ class Feed:
 
     def definition(self, kind: str | None, body: Body) -> None:
         """Take in a WorkflowDefinition; the kind None is that of a listed one."""
+        self._cache.meanwhile.note(partial(self.definition, kind, body))
         if kind is None:
             self._on_list()
         if kind == "DELETED":
@@ -121,6 +124,7 @@ class Feed:
 
     def request(self, kind: str, body: Body) -> None:
         """Take in a run that somebody asks for."""
+        self._cache.meanwhile.note(partial(self.request, kind, body))
         record = self.slim_request(body)
         if record is None:
             return
@@ -131,6 +135,7 @@ class Feed:
 
     def requests(self, listed: list[Record | None], resource_version: str) -> None:
         """Take in a whole list of them."""
+        self._cache.meanwhile.note(partial(self.requests, listed, resource_version))
         version = int(resource_version) if resource_version.isdecimal() else 0
         found = [record for record in listed if record is not None]
         for record in found:

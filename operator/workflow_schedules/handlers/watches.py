@@ -144,6 +144,7 @@ class Watches:
             if self._stop.is_set() or self._anew.is_set() or deafness:
                 watching.cancel()
             _insist_on_the_end()
+        await _end_the_rest()
         if not watching.cancelled():
             watching.result()
         elif deafness:
@@ -169,6 +170,14 @@ def _insist_on_the_end() -> None:
     for task in asyncio.all_tasks():
         if task.cancelling() and not task.done():
             task.cancel()
+
+
+async def _end_the_rest() -> None:
+    """Cancel what was left behind until it has ended: `asyncio.run` does so once, and waits for it for ever."""
+    while rest := asyncio.all_tasks() - {asyncio.current_task()}:
+        for task in rest:
+            task.cancel()
+        await asyncio.wait(rest, timeout=LOOK_SECONDS)
 
 
 def _is_of_the_server(error: Exception | None) -> bool:

@@ -216,8 +216,17 @@ class Elector:
         except NotFoundError:
             record = LeaseRecord(holder="", transitions=0, duration_seconds=0)
         if self._record is None or record.resource_version != self._record.resource_version:
+            self._went_back(record)
             self._record, self._seen_at = record, self._clock.monotonic()
         return record
+
+    def _went_back(self, record: LeaseRecord) -> bool:
+        """Tell whether the Lease is older than what is known of it, and tell whom it concerns: a backup was restored."""
+        went_back = self._record is not None and is_older(record.resource_version, self._record.resource_version)
+        if went_back:
+            self._record, self._seen_at = record, self._clock.monotonic()
+            self._on_history_lost()
+        return went_back
 
     async def _keep(self, fence: Fence, lead: Callable[[Fence], Awaitable[None]]) -> None:
         """Renew while the leader works; end it and wait for its end when the Lease is lost, at its deadline at the latest."""
@@ -272,8 +281,7 @@ class Elector:
             raise LostLeaseError("the Lease was deleted") from error
         except (ClusterError, TimeoutError):
             return
-        if self._record is not None and is_older(record.resource_version, self._record.resource_version):
-            self._on_history_lost()
+        if self._went_back(record):
             raise LostLeaseError("it is older than what was written to it: a backup was restored")
         if record.holder != self._identity or record.transitions != fence.writer.epoch:
             raise LostLeaseError(f"held by {record.holder or 'nobody'}, epoch {record.transitions}")

@@ -60,16 +60,8 @@ async def take_over(cluster: Cluster, wakeups: WakeUps, *, writer: Writer) -> in
 
     Source: reliability P9, P16.
     """
-    found, of_definitions = await cluster.client.list_all(DEFINITIONS)
-    definitions = await _read(found, wire.definition_of)
-    found, of_schedules = await cluster.client.list_all(SCHEDULES)
-    schedules = await _read(found, wire.schedule_of)
-    requests = await _read_requests(cluster)
-    if cluster.cache.are_jobs_stale:
-        await _read_jobs(cluster)
-    wakeups.clear()
-    cluster.cache.replace_all((schedules, of_schedules), (definitions, of_definitions))
-    cluster.cache.replace_requests(*requests)
+    with cluster.cache.meanwhile.is_kept():
+        await _read_desired(cluster, wakeups)
     epochs = [
         schedule.status.fencing_epoch or 0
         for schedule in cluster.cache.schedules.values()
@@ -85,11 +77,29 @@ async def take_over(cluster: Cluster, wakeups: WakeUps, *, writer: Writer) -> in
     return max(epochs, default=0)
 
 
+async def _read_desired(cluster: Cluster, wakeups: WakeUps) -> None:
+    """Read what people want; Jobs, too, where what is known of them does not count."""
+    found, of_definitions = await cluster.client.list_all(DEFINITIONS)
+    definitions = await _read(found, wire.definition_of)
+    found, of_schedules = await cluster.client.list_all(SCHEDULES)
+    schedules = await _read(found, wire.schedule_of)
+    requests = await _read_requests(cluster)
+    if cluster.cache.are_jobs_stale:
+        await _read_jobs(cluster)
+    wakeups.clear()
+    cluster.cache.replace_all((schedules, of_schedules), (definitions, of_definitions))
+    cluster.cache.replace_requests(*requests)
+    cluster.cache.meanwhile.tell_again()
+
+
 async def _read_jobs(cluster: Cluster) -> None:
-    """Read all Jobs, which a watch keeps known otherwise: it may not have noticed yet that a backup was restored."""
+    """Read all Jobs, which a watch keeps known otherwise: it may not have noticed yet that a backup was restored.
+
+    Or it has, and tells what happens meanwhile: that is newer than the list.
+    """
     bodies, version = await cluster.client.list_all(JOBS, label_selector=names.LABEL_SCHEDULE_UID)
     listed = [SeenJob(wire.job_of(body), wire.version_of(body)) for body in bodies]
-    cluster.cache.replace_jobs(listed, int(version) if version.isdecimal() else 0)
+    cluster.cache.reread_jobs(listed, int(version) if version.isdecimal() else 0)
 
 
 async def _read(bodies: list[wire.Json], read: Callable[[wire.Json], Read]) -> list[Read]:
