@@ -43,7 +43,7 @@ class RetentionAuditor:
                 case "jobs":
                     self._judge_job(admission.old, admission.client)
                 case "scheduleoccurrences":
-                    self._judge_record(admission.old)
+                    self._judge_record(admission.old, admission.client)
         return None
 
     def _judge_job(self, job: Json, client: str) -> None:
@@ -55,13 +55,13 @@ class RetentionAuditor:
         elif _was_ended(record):
             if not self._is_beyond_late_creates(record, client):
                 self._wrong("P12", f"Job {metadata['name']} was removed while a create of it might still arrive")
-        elif not self._is_kept_long_enough(record):
+        elif not self._is_kept_long_enough(record, client):
             self._wrong("R26", f"Job {metadata['name']} was removed too early")
 
-    def _judge_record(self, record: Json) -> None:
+    def _judge_record(self, record: Json, client: str) -> None:
         name, spec = record["metadata"]["name"], record["spec"]
         uid, namespace = spec["scheduleRef"].get("uid"), record["metadata"]["namespace"]
-        if not self._is_kept_long_enough(record):
+        if not self._is_kept_long_enough(record, client):
             self._wrong("P1", f"record {name} was pruned too early")
         if self._server.find("jobs", namespace, name) is not None:
             self._wrong("R22", f"record {name} was pruned before its Job")
@@ -111,19 +111,24 @@ class RetentionAuditor:
             return True
         return self._clock.now() - self._acquired_by[writer] >= SETTLE
 
-    def _acquisitions(self, record: Json) -> list[datetime]:
-        """When the Lease that a record was written under was last acquired, all where it doesn't say."""
+    def _acquisitions(self, record: Json, client: str) -> list[datetime]:
+        """When the Lease that a record was written under was last acquired, all where it doesn't say.
+
+        By the sender, where it has held it: it may have lost the Lease since, with the DELETE on its way.
+        """
+        if (acquired := self._acquired_by.get(identity_of(client))) is not None:
+            return [acquired]
         written = record["spec"].get("lease") or (record.get("status") or {}).get("lease")
         return [self._acquired[written]] if written in self._acquired else [*self._acquired.values()]
 
-    def _is_kept_long_enough(self, record: Json) -> bool:
+    def _is_kept_long_enough(self, record: Json, client: str) -> bool:
         spec, status = record["spec"], record.get("status") or {}
         times = [record["metadata"]["creationTimestamp"]]
         if spec.get("decision") in {None, "Admitted"}:
             if status.get("outcome") not in FINAL:
                 return False
             times += [each["time"] for each in status.get("transitions", ())]
-        since = [*map(parse_utc, times), *self._acquisitions(record)]
+        since = [*map(parse_utc, times), *self._acquisitions(record, client)]
         return all(self._clock.now() - at >= self.kept for at in since)
 
     def _wrong(self, rule: str, what: str) -> None:
