@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 TESTS = Path(__file__).parent
 CLUSTERS = {"kind": ("deploy/test_kind.py", "e2e/"), "control plane": ("integration/",)}
@@ -22,17 +23,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+class Lanes(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
+    """What belongs together runs in one process, in the order in which it was collected."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return lane_of(nodeid.removeprefix("tests/").partition("::")[0])
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Lanes:
+    return Lanes(config, log)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not getattr(config.option, "loadgroup", False):  # what pytest-xdist tells its processes of --dist=loadgroup
-        return
-    for item in items:
-        if not any(item.iter_markers("xdist_group")):
-            item.add_marker(pytest.mark.xdist_group(_group(item)))
-    first = list(CLUSTERS)
-    items.sort(key=lambda item: first.index(_group(item)) if _group(item) in CLUSTERS else len(first))
+    """Let the lanes of the clusters begin first."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: _order(item.path.relative_to(TESTS).as_posix()))
 
 
-def _group(item: pytest.Item) -> str:
-    path = item.path.relative_to(TESTS).as_posix()
+def _order(path: str) -> int:
+    lane, clusters = lane_of(path), list(CLUSTERS)
+    return clusters.index(lane) if lane in clusters else len(clusters)
+
+
+def lane_of(path: str) -> str:
+    """Return what runs in one process with the tests of a file, by its path below tests/."""
     return next((name for name, places in CLUSTERS.items() if path.startswith(places)), path)
