@@ -1,4 +1,4 @@
-"""Which tests may run beside each other when `hack/test` runs everything in several processes, and the option for seeds.
+"""Which tests may run beside each other when pytest runs them in several (`-n 3 --dist loadscope`), and the option for seeds.
 
 Each tier that has a cluster of its own stays in one process and begins first, since it mostly waits; the others go file by
 file to whoever is free.
