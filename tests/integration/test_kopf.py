@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -17,7 +16,6 @@ from support.deep import nested_text
 from workflow_schedules.api.names import API_VERSION, GROUP, KIND_SCHEDULE, PLURAL_DEFINITION, PLURAL_SCHEDULE, VERSION
 from workflow_schedules.cluster.wire import schedule_of
 from workflow_schedules.handlers import sessions
-from workflow_schedules.handlers import watches as watches_module
 from workflow_schedules.handlers.hearing import Hearing
 from workflow_schedules.handlers.watches import Watches, registry
 
@@ -117,7 +115,9 @@ async def watched(server: Server, monkeypatch: pytest.MonkeyPatch, until: Callab
     monkeypatch.setattr(kopf, "login_with_kubeconfig", lambda **_: kopf.ConnectionInfo(server=url))
     listener = Listener()
     watches = Watches(listener)  # type: ignore[arg-type]
-    watching = asyncio.create_task(watches._watch())
+    watching = asyncio.create_task(
+        asyncio.to_thread(lambda: asyncio.run(watches._watch()))
+    )  # it ends what its loop holds
     try:
         async with asyncio.timeout(20):
             while not until(listener) and not watching.done():  # noqa: ASYNC110 - kopf's loop is watched from outside
@@ -177,27 +177,6 @@ async def test_a_list_that_is_no_json_is_read_again(monkeypatch: pytest.MonkeyPa
     listener = await watched(server, monkeypatch, lambda listener: len(listener.seen) == 1)
     assert (server.lists, server.raw_lists) == (3, [])
     assert sorted(listener.seen) == ["a 1"]
-
-
-def test_kopf_that_fails_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """K-064: its loop closes although kopf waits for its end in a thread of its own."""
-    monkeypatch.setattr(watches_module, "RESTART_SECONDS", 0.01)
-    starts = threading.Semaphore(0)
-
-    async def fails(*, stop_flag: threading.Event, **_: object) -> None:
-        starts.release()
-        waiting = asyncio.get_running_loop().run_in_executor(None, stop_flag.wait)
-        await asyncio.wait([waiting], timeout=0.05)
-        raise RuntimeError("as kopf does when one of its tasks has failed")
-
-    monkeypatch.setattr(kopf, "operator", fails)
-    watches = Watches(Listener())  # type: ignore[arg-type]
-    watches.start()
-    for _ in range(3):
-        assert starts.acquire(timeout=10)
-    watches.stop()
-    watches._thread.join(10)
-    assert watches.problem == "the watches have ended"
 
 
 async def test_an_account_that_was_refused_is_known_again() -> None:
