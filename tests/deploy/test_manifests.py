@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,7 @@ def test_the_chart_sets_what_the_guide_lists() -> None:
         "WORKERS": 8,
         "LOG_LEVEL": "DEBUG",
         "LOG_FORM": "PLAIN",
+        "NOT_BEFORE": "2026-03-01T09:30:00Z",
     }
     deployment = by_name(charted(NAMESPACE, chosen))["Deployment", "workflow-schedules"]
     pod = deployment["spec"]["template"]["spec"]
@@ -126,6 +128,7 @@ def test_the_chart_sets_what_the_guide_lists() -> None:
     settings = read_settings(env)
     assert (settings.max_concurrent_runs, settings.max_occurrence_records, settings.events) == (50, 2_500_000, "All")
     assert (settings.lease_times.duration_seconds, settings.drain_seconds, settings.log_form) == (30, 20, "plain")
+    assert settings.not_before == datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
     listed = set(re.findall(r"`WORKFLOW_SCHEDULES_([A-Z_]+)`", (ROOT / "docs" / "guide.md").read_text()))
     assert listed == {*chosen, "LEASE_NAME", "PROBE_PORT"}
     assert read_settings({}).drain_seconds < pod["terminationGracePeriodSeconds"]
