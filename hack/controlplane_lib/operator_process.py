@@ -114,8 +114,7 @@ class OperatorProcess:
     def readiness(self) -> str:
         """Return what /readyz says: `ok`, or what is missing; nothing while nobody answers."""
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/readyz", timeout=1) as answer:
-                return str(answer.read().decode())
+            return self._read("/readyz")
         except urllib.error.HTTPError as error:
             return error.read().decode()
         except OSError:
@@ -127,10 +126,13 @@ class OperatorProcess:
     def ask(self, path: str) -> str | None:
         """What it answers at its port for probes; None if it doesn't, or says that not all is well."""
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}{path}", timeout=1) as answer:
-                return str(answer.read().decode())
+            return self._read(path)
         except OSError:
             return None
+
+    def _read(self, path: str) -> str:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self._port}{path}", timeout=1) as answer:
+            return str(answer.read().decode())
 
     def kill(self) -> None:
         """End it like a crash of its machine (kill -9)."""

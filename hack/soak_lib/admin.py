@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from workflow_schedules.cluster.errors import ClusterError
+from workflow_schedules.cluster.methods import DEFINITIONS, JOBS, LEASES, OCCURRENCES, SCHEDULES
 from workflow_schedules.cluster.transport import AiohttpTransport
 
 if TYPE_CHECKING:
@@ -14,14 +16,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-OURS = "/apis/workflow-schedules.dev/v1alpha1"
-PATHS = {
-    "workflowdefinitions": OURS,
-    "workflowschedules": OURS,
-    "scheduleoccurrences": OURS,
-    "jobs": "/apis/batch/v1",
-    "leases": "/apis/coordination.k8s.io/v1",
-}
+RESOURCES = {each.plural: each for each in (DEFINITIONS, SCHEDULES, OCCURRENCES, JOBS, LEASES)}
 _TIMEOUT_SECONDS = 15.0
 
 
@@ -36,23 +31,23 @@ class Admin:
 
     async def get(self, plural: str, namespace: str, name: str) -> Json | None:
         """Read an object; None when it is not there or the server does not answer."""
-        _, body = await self._send("GET", _path(plural, namespace, name))
+        _, body = await self._send("GET", RESOURCES[plural].path(namespace, name))
         return body
 
     async def create(self, plural: str, namespace: str, body: Json) -> int:
         """Create an object; returns the code of the answer, 0 without one."""
-        code, _ = await self._send("POST", _path(plural, namespace), body)
+        code, _ = await self._send("POST", RESOURCES[plural].path(namespace), body)
         return code
 
     async def patch(self, plural: str, namespace: str, name: str, body: Json, *, subresource: str = "") -> int:
         """Merge into an object; returns the code of the answer, 0 without one."""
-        path = _path(plural, namespace, name) + (f"/{subresource}" if subresource else "")
+        path = replace(RESOURCES[plural], subresource=subresource).path(namespace, name)
         code, _ = await self._send("PATCH", path, body, content_type="application/merge-patch+json")
         return code
 
     async def delete(self, plural: str, namespace: str, name: str) -> int:
         """Delete an object; returns the code of the answer, 0 without one."""
-        code, _ = await self._send("DELETE", _path(plural, namespace, name))
+        code, _ = await self._send("DELETE", RESOURCES[plural].path(namespace, name))
         return code
 
     async def make_namespace(self, name: str) -> int:
@@ -74,7 +69,3 @@ class Admin:
         except ClusterError:
             return 0, None
         return answer.status, orjson.loads(answer.body) if 200 <= answer.status < 300 else None
-
-
-def _path(plural: str, namespace: str, name: str = "") -> str:
-    return f"{PATHS[plural]}/namespaces/{namespace}/{plural}" + (f"/{name}" if name else "")

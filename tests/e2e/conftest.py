@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import signal
 import sys
-import uuid
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
+from support.cluster_stories import own_namespace
 from support.kind_cluster import NAMESPACE, KindCluster, cluster, daemon
 
 if TYPE_CHECKING:
@@ -62,14 +62,11 @@ def kubectl(kind_cluster: KindCluster) -> Kubectl:
 @pytest.fixture
 def namespace(kubectl: Kubectl, request: pytest.FixtureRequest) -> Iterator[str]:
     """A namespace of this test's own; what happened in it is told when the test failed."""
-    name = f"test-{uuid.uuid4().hex[:8]}"
-    kubectl("create", "namespace", name)
-    kubectl("wait", "--for=create", "--timeout=30s", "serviceaccount/default", "-n", name)
-    failed = request.session.testsfailed
-    yield name
-    if request.session.testsfailed > failed:
-        _tell(kubectl, name)
-    kubectl("delete", "namespace", name, "--wait=false", check=False)
+    with own_namespace(kubectl, "test") as name:
+        failed = request.session.testsfailed
+        yield name
+        if request.session.testsfailed > failed:
+            _tell(kubectl, name)
 
 
 def _tell(kubectl: Kubectl, namespace: str) -> None:

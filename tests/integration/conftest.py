@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import signal
-import uuid
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 import pytest
 
+from support.cluster_stories import own_namespace
 from support.control_plane import AuditTrail, ControlPlane, OperatorProcess, binaries
 from workflow_schedules.cluster.connection import Connection, from_environment
 
@@ -71,12 +71,8 @@ def kubectl(control_plane: ControlPlane) -> Kubectl:
 @pytest.fixture
 def namespace(kubectl: Kubectl) -> Iterator[str]:
     """A namespace of this test's own."""
-    name = f"test-{uuid.uuid4().hex[:8]}"
-    kubectl("create", "namespace", name)
-    # Admission refuses Pods until their ServiceAccount is there.
-    kubectl("wait", "--for=create", "--timeout=30s", "serviceaccount/default", "-n", name)
-    yield name
-    kubectl("delete", "namespace", name, "--wait=false", check=False)
+    with own_namespace(kubectl, "test") as name:
+        yield name
 
 
 @pytest.fixture(scope="session")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import time
+import uuid
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 T = TypeVar("T")
 Json = dict[str, Any]
@@ -31,6 +33,17 @@ SCHEDULE: Json = {
         },
     },
 }
+
+
+@contextmanager
+def own_namespace(kubectl: Callable[..., Any], prefix: str) -> Iterator[str]:
+    """A new namespace in which Pods can be made; it is deleted afterwards, which nobody waits for."""
+    name = f"{prefix}-{uuid.uuid4().hex[:8]}"
+    kubectl("create", "namespace", name)
+    # Admission refuses Pods until their ServiceAccount is there.
+    kubectl("wait", "--for=create", "--timeout=30s", "serviceaccount/default", "-n", name)
+    yield name
+    kubectl("delete", "namespace", name, "--wait=false", check=False)
 
 
 def a_manifest(name: str, **spec: object) -> Json:

@@ -27,7 +27,7 @@ from workflow_schedules.cluster.errors import (
     UnansweredError,
 )
 from workflow_schedules.cluster.history import read_log
-from workflow_schedules.cluster.removal import delete_job, find_job, read_pods
+from workflow_schedules.cluster.removal import end_job
 from workflow_schedules.cluster.runs import create_job, read_job
 from workflow_schedules.cluster.unblock import begin_anew, prepare
 from workflow_schedules.core.events import Happening
@@ -147,12 +147,8 @@ async def _carry_out_for_run(cluster: Cluster, step: RunStep, snapshot: Snapshot
             await create_job(cluster, step.run, snapshot, fence)
         case WriteOutcome():
             await _write_outcome(cluster, step, snapshot, fence)
-        case DeleteJob():
-            await delete_job(cluster, step.run, cluster.cache.log(snapshot.uid).runs[step.run.record.number])
-        case FindJob():
-            await find_job(cluster, step.run, cluster.cache.log(snapshot.uid).runs[step.run.record.number])
-        case ReadPods():
-            await read_pods(cluster, step.run, cluster.cache.log(snapshot.uid).runs[step.run.record.number])
+        case DeleteJob() | FindJob() | ReadPods():
+            await end_job(cluster, step, cluster.cache.log(snapshot.uid).runs[step.run.record.number])
         case _:
             assert_never(step)
 

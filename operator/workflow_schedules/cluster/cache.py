@@ -85,11 +85,11 @@ class Cache:
 
         That is the schedule's UID, or the key of the request whose run it is.
         """
-        return self._put_job(SeenJob(wire.job_of(body), wire.version_of(body)))
+        return self._put_job(SeenJob.of(body))
 
     def remove_job(self, body: Mapping[str, Any]) -> str | None:
         """Note that a Job is gone; its last state is kept while its run is unfinished (R26)."""
-        return self._put_job(SeenJob(wire.job_of(body, is_gone=True), wire.version_of(body)))
+        return self._put_job(SeenJob.of(body, is_gone=True))
 
     def replace_jobs(self, listed: Iterable[SeenJob], version: int) -> set[str]:
         """Take in the list that a watch of Jobs begins with; see `reread_jobs`.

@@ -143,7 +143,7 @@ class Desired:
         for schedule in schedules[0]:
             self._take_in(self.schedules.get(schedule.uid), schedule)
         # events older than the re-read may still come in: what it didn't list is gone
-        self._floors = {"schedules": _number(schedules[1]), "definitions": _number(definitions[1])}
+        self._floors = {"schedules": wire.number_of(schedules[1]), "definitions": wire.number_of(definitions[1])}
 
     def drop_vanished(
         self, schedules: tuple[Iterable[Mapping[str, Any]], str], definitions: tuple[Iterable[Mapping[str, Any]], str]
@@ -157,11 +157,11 @@ class Desired:
         there = {body["metadata"]["uid"] for body in (*schedules[0], *definitions[0])}
         woken: set[str] = set()
         for uid, schedule in list(self.schedules.items()):
-            if uid not in there and int(schedule.resource_version or 0) <= _number(schedules[1]):
+            if uid not in there and int(schedule.resource_version or 0) <= wire.number_of(schedules[1]):
                 self.remove_schedule(uid)
                 woken.add(uid)
         for ref, definition in list(self.definitions.items()):
-            if definition.uid not in there and int(definition.resource_version or 0) <= _number(definitions[1]):
+            if definition.uid not in there and int(definition.resource_version or 0) <= wire.number_of(definitions[1]):
                 woken |= self.remove_definition(ref, definition.uid)
         return woken
 
@@ -198,7 +198,3 @@ def _heeded(schedule: Schedule) -> tuple[object, ...]:
     """Return what of a schedule is worth a look; its annotations change no generation, and a status by others is mended."""
     writer = schedule.status.writer if schedule.status else None
     return schedule.generation, schedule.is_deleting, schedule.unblock, writer
-
-
-def _number(version: str) -> int:
-    return int(version) if version.isdecimal() else 0

@@ -7,13 +7,14 @@ no requests and no decisions may live here.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from workflow_schedules.cluster import wire
 from workflow_schedules.core.model import Job
 from workflow_schedules.core.retention import recorded_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from workflow_schedules.core.model import ObjectRef, Record
 
@@ -23,6 +24,11 @@ class SeenJob(NamedTuple):
 
     job: Job
     version: int
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any], *, is_gone: bool = False) -> SeenJob:
+        """Read what a list, a watch or an answer says."""
+        return cls(wire.job_of(body, is_gone=is_gone), wire.version_of(body))
 
 
 class JobStore:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from workflow_schedules.cluster.errors import ClusterError, ConflictError, NotFoundError, RefusedError, UnansweredError
 from workflow_schedules.cluster.runs import note_failure, read_job
+from workflow_schedules.core.plan import DeleteJob, FindJob, ReadPods
 
 if TYPE_CHECKING:
     from workflow_schedules.cluster.client import Json
@@ -17,7 +18,24 @@ PODS_SHOWN = 3
 PODS_READ = 20
 
 
-async def delete_job(cluster: Cluster, run: Run, memory: RunMemory) -> None:
+async def end_job(cluster: Cluster, step: DeleteJob | FindJob | ReadPods, memory: RunMemory) -> None:
+    """Carry out a step of the removal of a run's Job.
+
+    Raises:
+        ClusterError: there was no answer, and the Job could not be read either.
+    """
+    match step:
+        case DeleteJob():
+            await _delete(cluster, step.run, memory)
+        case FindJob():
+            await _find(cluster, step.run, memory)
+        case ReadPods():
+            await _read_pods(cluster, step.run, memory)
+        case _:
+            assert_never(step)
+
+
+async def _delete(cluster: Cluster, run: Run, memory: RunMemory) -> None:
     """Delete a run's Job so that it stays until its last Pod is gone; one that is gone already is as good.
 
     A refusal is noted with the run and tried again later: it keeps nothing else of the schedule waiting.
@@ -47,7 +65,7 @@ async def delete_job(cluster: Cluster, run: Run, memory: RunMemory) -> None:
             cluster.cache.put_job(answer)
 
 
-async def find_job(cluster: Cluster, run: Run, memory: RunMemory) -> None:
+async def _find(cluster: Cluster, run: Run, memory: RunMemory) -> None:
     """Learn whether a run's Job is still there; whoever removed it made sure that nothing brings it back (P1).
 
     Raises:
@@ -65,7 +83,7 @@ async def _look(cluster: Cluster, run: Run, memory: RunMemory, uid: str) -> None
         memory.is_job_gone = True
 
 
-async def read_pods(cluster: Cluster, run: Run, memory: RunMemory) -> None:
+async def _read_pods(cluster: Cluster, run: Run, memory: RunMemory) -> None:
     """Note which Pods keep a run's Job from going; that they can't be read is noted, too.
 
     Source: contract R14 (`RunsHealthy` names the node).

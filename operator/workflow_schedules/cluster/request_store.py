@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from workflow_schedules.cluster import wire
 from workflow_schedules.cluster.memory import RunMemory, is_final
 from workflow_schedules.core.model import Requested
 from workflow_schedules.core.requests import is_resolved, summarise
@@ -147,7 +148,7 @@ def _slim(record: Record) -> Record:
 
 
 def _version(record: Record) -> int:
-    return int(record.resource_version) if record.resource_version.isdecimal() else 0
+    return wire.number_of(record.resource_version)
 
 
 def _discard(index: dict[str, set[ObjectRef]], key: str, ref: ObjectRef) -> None:

@@ -15,7 +15,7 @@ from workflow_schedules.cluster.appending import owner_reference
 from workflow_schedules.cluster.apply import log_outcome, patch_status
 from workflow_schedules.cluster.backoff import BACKOFF_FIRST_SECONDS, pause_seconds
 from workflow_schedules.cluster.errors import ClusterError, NotFoundError
-from workflow_schedules.cluster.removal import delete_job, find_job, read_pods
+from workflow_schedules.cluster.removal import end_job
 from workflow_schedules.cluster.runs import create_job, note_failure, read_job
 from workflow_schedules.core.decide_requests import Own, Queue, Refuse, RequestStep, Resolve
 from workflow_schedules.core.plan import Claim, CreateJob, DeleteJob, FindJob, ReadPods, WriteOutcome
@@ -74,7 +74,8 @@ async def _carry_out(cluster: Cluster, step: RequestStep, queue: Queue, memory: 
         case CreateJob():
             await create_job(cluster, run, queue.snapshot, fence)
         case DeleteJob() | FindJob() | ReadPods():
-            await _end_job(cluster, step, memory)
+            await end_job(cluster, step, memory)
+            cluster.cache.follow_request(run.record.ref)
         case WriteOutcome():
             await _write_outcome(cluster, step, fence)
 
@@ -87,17 +88,6 @@ async def _refuse(cluster: Cluster, step: Refuse, queue: Queue, fence: Fence) ->
     if await _is_judged_by_the_latest(cluster, queue, step.run):
         fence.check()
         await _write(cluster, step.run, step.status)
-
-
-async def _end_job(cluster: Cluster, step: DeleteJob | FindJob | ReadPods, memory: RunMemory) -> None:
-    match step:
-        case DeleteJob():
-            await delete_job(cluster, step.run, memory)
-        case FindJob():
-            await find_job(cluster, step.run, memory)
-        case ReadPods():
-            await read_pods(cluster, step.run, memory)
-    cluster.cache.follow_request(step.run.record.ref)
 
 
 async def _write_outcome(cluster: Cluster, step: WriteOutcome, fence: Fence) -> None:

@@ -46,8 +46,12 @@ def created_at(body: Mapping[str, Any]) -> datetime:
 
 def version_of(body: Mapping[str, Any]) -> int:
     """Return the resourceVersion as the number it is (comparable within one kind since Kubernetes 1.35)."""
-    text = str(body["metadata"].get("resourceVersion", "0"))
-    return int(text) if text.isdecimal() else 0
+    return number_of(str(body["metadata"].get("resourceVersion", "0")))
+
+
+def number_of(resource_version: str) -> int:
+    """Return a resourceVersion as the number it is, 0 where it is none."""
+    return int(resource_version) if resource_version.isdecimal() else 0
 
 
 def schedule_of(body: Mapping[str, Any]) -> Schedule:

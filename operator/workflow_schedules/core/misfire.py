@@ -177,7 +177,7 @@ def _late_until(trigger: Trigger, misfire: Misfire, after: datetime, now: dateti
 def _excluded_through(trigger: Trigger, oldest: datetime, until: datetime) -> datetime:
     """Return the end of the excluded dates that follow one another without an instant between them."""
     end = end_of_date(trigger, oldest)
-    while (following := next_due_time(trigger, after=end)) and is_excluded(trigger, following):
+    while end < until and (following := next_due_time(trigger, after=end)) and is_excluded(trigger, following):
         end = end_of_date(trigger, following)
     return min(end, until)
 

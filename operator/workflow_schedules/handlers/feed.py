@@ -108,7 +108,7 @@ class Feed:
 
     def jobs(self, listed: list[SeenJob], resource_version: str) -> None:
         """Take in a whole list of Jobs."""
-        version = int(resource_version) if resource_version.isdecimal() else 0
+        version = wire.number_of(resource_version)
         self._wakeups.wake_all(self._cache.replace_jobs(listed, version))
         self.has_jobs = True
 
@@ -120,7 +120,7 @@ class Feed:
     @staticmethod
     def slim_job(body: Body) -> SeenJob:
         """Keep of a listed Job what matters."""
-        return SeenJob(wire.job_of(body), wire.version_of(body))
+        return SeenJob.of(body)
 
     def request(self, kind: str, body: Body) -> None:
         """Take in a run that somebody asks for."""
@@ -136,7 +136,7 @@ class Feed:
     def requests(self, listed: list[Record | None], resource_version: str) -> None:
         """Take in a whole list of them."""
         self._cache.meanwhile.note(partial(self.requests, listed, resource_version))
-        version = int(resource_version) if resource_version.isdecimal() else 0
+        version = wire.number_of(resource_version)
         found = [record for record in listed if record is not None]
         for record in found:
             if self._cache.put_request(record):

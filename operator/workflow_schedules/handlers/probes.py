@@ -34,10 +34,8 @@ class Probes:
         await self._runner.setup()
         site = web.TCPSite(self._runner, port=port)
         await site.start()
-        by_length = sorted(
-            self._runner.addresses, key=len
-        )  # an address of IPv6 has two parts more; they come in any order
-        return int(by_length[0][1])
+        # they come in any order, and one of IPv6 has two parts more
+        return int(min(self._runner.addresses, key=len)[1])
 
     async def stop(self) -> None:
         """Stop listening."""

@@ -16,6 +16,7 @@ import aiohttp
 import kopf
 
 from workflow_schedules.api.names import GROUP, PLURAL_DEFINITION, PLURAL_SCHEDULE, VERSION
+from workflow_schedules.cluster.watch import STALL_MARGIN_SECONDS, STALL_SECONDS
 from workflow_schedules.handlers.hearing import Hearing
 from workflow_schedules.handlers.sessions import account, session_of
 
@@ -28,8 +29,6 @@ RESTART_SECONDS = 2.0
 RESTART_LIMIT_SECONDS = 8.0
 FAILURES_TOO_MANY = 5
 WATCHED_WELL_SECONDS = 60.0
-STALL_SECONDS = 30  # the longest silence of a connection before it is given up; the server ends a healthy one before
-STALL_MARGIN_SECONDS = 5
 BACKOFFS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # or as long as Retry-After says; then all is begun anew
 LOOK_SECONDS = 1.0
 registry = kopf.OperatorRegistry()
@@ -63,7 +62,7 @@ def configure(settings: kopf.OperatorSettings, **_: object) -> None:
     """Watch and nothing else."""
     settings.posting.enabled = False
     settings.scanning.disabled = True
-    settings.watching.server_timeout = STALL_SECONDS - STALL_MARGIN_SECONDS
+    settings.watching.server_timeout = round(STALL_SECONDS - STALL_MARGIN_SECONDS)  # the server takes whole seconds
     settings.watching.client_timeout = STALL_SECONDS
     settings.watching.inactivity_timeout = STALL_SECONDS
     settings.networking.request_timeout = 15

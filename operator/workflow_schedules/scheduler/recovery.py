@@ -98,8 +98,7 @@ async def _read_jobs(cluster: Cluster) -> None:
     Or it has, and tells what happens meanwhile: that is newer than the list.
     """
     bodies, version = await cluster.client.list_all(JOBS, label_selector=names.LABEL_SCHEDULE_UID)
-    listed = [SeenJob(wire.job_of(body), wire.version_of(body)) for body in bodies]
-    cluster.cache.reread_jobs(listed, int(version) if version.isdecimal() else 0)
+    cluster.cache.reread_jobs(await _read(bodies, SeenJob.of), wire.number_of(version))
 
 
 async def _read(bodies: list[wire.Json], read: Callable[[wire.Json], Read]) -> list[Read]:
@@ -128,7 +127,7 @@ async def _read_requests(cluster: Cluster) -> tuple[list[Record], int]:
     """Read what people asked for, and at which resourceVersion that is so."""
     items, version = await cluster.client.list_all(OCCURRENCES, field_selector=REQUESTS)
     records = [record for record in await _read(items, _readable) if record is not None]
-    return records, int(version) if version.isdecimal() else 0
+    return records, wire.number_of(version)
 
 
 def _readable(body: wire.Json) -> Record | None:

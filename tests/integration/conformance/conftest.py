@@ -7,14 +7,13 @@ what was due then is decided. What must happen in between (an edit, a failing Po
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
-from support.cluster_stories import next_minute
+from support.cluster_stories import next_minute, own_namespace
 from support.conformance_wave import (
     OneShots,
     Wave,
@@ -55,11 +54,8 @@ TRACKED = "batch.kubernetes.io/job-tracking"
 @pytest.fixture(scope="package")
 def scene(kubectl: Kubectl) -> Iterator[Scene]:
     """The namespace of this tier."""
-    namespace = f"conformance-{uuid.uuid4().hex[:8]}"
-    kubectl("create", "namespace", namespace)
-    kubectl("wait", "--for=create", "--timeout=30s", "serviceaccount/default", "-n", namespace)
-    yield Scene(kubectl, namespace)
-    kubectl("delete", "namespace", namespace, "--wait=false", check=False)
+    with own_namespace(kubectl, "conformance") as namespace:
+        yield Scene(kubectl, namespace)
 
 
 @pytest.fixture(scope="package")

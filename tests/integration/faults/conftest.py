@@ -5,7 +5,6 @@ A sample is of some files, and of so many rows of each as it says in SAMPLE; wha
 
 from __future__ import annotations
 
-import uuid
 from collections import defaultdict
 from pathlib import Path
 from random import Random
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.cluster_stories import own_namespace
 from support.control_plane import AuditTrail, FaultProxy, OperatorProcess
 from support.faulty import SETTINGS, Stage
 from support.scene import Scene
@@ -70,11 +70,8 @@ def _is_slow(item: pytest.Item) -> bool:
 @pytest.fixture(scope="package")
 def namespace(kubectl: Kubectl) -> Iterator[str]:
     """A namespace of these tests' own."""
-    name = f"faults-{uuid.uuid4().hex[:8]}"
-    kubectl("create", "namespace", name)
-    kubectl("wait", "--for=create", "--timeout=30s", "serviceaccount/default", "-n", name)
-    yield name
-    kubectl("delete", "namespace", name, "--wait=false", check=False)
+    with own_namespace(kubectl, "faults") as name:
+        yield name
 
 
 @pytest.fixture(scope="package")
