@@ -7,6 +7,7 @@ import gc
 import logging
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 from simulation.actions import perform
 from simulation.plan import Plan
@@ -19,6 +20,7 @@ from workflow_schedules.scheduler import loop
 START = datetime(2026, 3, 2, 9, 59, 30, tzinfo=UTC)
 SETTLE_SECONDS = 300.0  # at most: a takeover, L + R, and the longest pause between two tries
 END_SECONDS = 900.0  # at most: what could not be started is given up after ten minutes (R35)
+LONGEST_SECONDS = 3600.0  # after the faults; more than all of these together
 REST_SECONDS = 12.0  # the last status write comes ten seconds after the last admission
 QUIET_SECONDS = (
     45.0,
@@ -65,7 +67,9 @@ def play(plan: Plan) -> Verdict:
     gc.disable()  # a fifth of the time; a world is small
     world: list[SimulatedWorld] = []
     try:
-        problems = run_virtual(lambda clock: _story(clock, plan, world), START, loop=FreezingLoop)
+        problems = run_virtual(
+            lambda clock: _story(clock, plan, world), START, loop=partial(FreezingLoop, plan.seconds + LONGEST_SECONDS)
+        )
     except DeadlockError as error:
         problems = [f"deadlock: {error}"]
     finally:

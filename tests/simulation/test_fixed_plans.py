@@ -8,6 +8,40 @@ from simulation.plan import Do, Plan
 from simulation.play import play
 
 PLANS = {
+    "a first record that arrives late does not stay the last word on a schedule that was disabled meanwhile (P2, R18)": Plan(
+        (
+            Do(30.009, "fault", on="record", delay_seconds=16.0),
+            Do(30.18, "schedule", name="s", schedule="* * * * *"),
+            Do(32.311, "edit", name="s", enabled=False),
+        ),
+        seconds=70.0,
+    ),
+    "a record that enables arrives late, after the schedule was disabled again (P2, R18)": Plan(
+        (
+            Do(0.5, "schedule", name="s", schedule="* * * * *"),
+            Do(20.0, "edit", name="s", enabled=False),
+            Do(30.009, "fault", on="record", delay_seconds=16.0),
+            Do(30.18, "edit", name="s", enabled=True),
+            Do(32.311, "edit", name="s", enabled=False),
+        ),
+        seconds=70.0,
+    ),
+    "all faults end while a process that is to stop is frozen": Plan(
+        (
+            Do(0.5, "schedule", name="s", schedule="* * * * *"),
+            Do(89.0, "freeze", slot=0, seconds=60.0),
+            Do(91.0, "stop", slot=0, down=20.0),
+        ),
+        seconds=100.0,
+    ),
+    "who is started when all faults end has a right clock": Plan(
+        (
+            Do(0.5, "schedule", name="s", schedule="* * * * *"),
+            Do(50.0, "stop", slot=0, down=90.0),
+        ),
+        seconds=60.0,
+        operators=(-90.0,),
+    ),
     "an admission that arrives after its schedule was deleted gets an outcome (R35)": Plan(
         (
             Do(17.823, "schedule", name="s", schedule="*/3 * * * *"),

@@ -201,11 +201,12 @@ class SimulatedWorld(World):
 
     async def recover(self) -> None:
         """End all faults, and give every slot a process."""
+        del self.server.faults[1:]  # the first one is the auditor's
         for task in self._tasks:
             task.cancel()
+        self._loop.thaw_all()  # a process that is to stop can't while it is frozen
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks.clear()
-        del self.server.faults[1:]  # the first one is the auditor's
         self.server.come_up()
         if self.server.requests.terminating:
             self.purge_namespace()
@@ -214,8 +215,7 @@ class SimulatedWorld(World):
         for slot, process in enumerate(self.slots):
             if process is None:
                 self.fill(slot)
-                continue
-            self._loop.thaw(process.name)
+        for process in filter(None, self.slots):
             process.clock.ahead = timedelta()
             process.watching.watch_lag_seconds = process.transport.watch_lag_seconds = 0.0
 

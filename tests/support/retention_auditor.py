@@ -13,6 +13,7 @@ from support.auditor import FINAL
 from workflow_schedules.api.common import parse_utc
 
 SETTLE = timedelta(seconds=90 - 3)
+ON_ITS_WAY = timedelta(seconds=30)  # R, the longest life of a request
 KEPT = timedelta(seconds=180 - 3)  # whole seconds in objects, and an operator's clock may be 2 s ahead
 
 
@@ -29,9 +30,8 @@ class RetentionAuditor:
         self._clock = clock
         self._violations = violations
         self._resolved: dict[str, tuple[str, int]] = {}  # by whom and in which epoch each request was
-        self._held: dict[str, int] = {}  # the epoch in which each process held the Lease last
         self._acquired: dict[str, datetime] = {}  # each Lease, by the server's clock: that of its holder may be wrong
-        self._acquired_by: dict[str, datetime] = {}
+        self._terms: dict[str, list[tuple[int, datetime]]] = {}  # the epochs of each holder, and their beginnings
         self.removed: list[str] = []
         server.admission.append(self)
         server.store.observers.append(self._see_holder)
@@ -94,9 +94,10 @@ class RetentionAuditor:
         if kind.plural == "leases" and change.after is not None:
             spec = change.after.body["spec"]
             holder, epoch = spec.get("holderIdentity", ""), spec.get("leaseTransitions", 0)
-            if self._held.get(holder) != epoch or not holder:
-                self._acquired["/".join(change.key)] = self._acquired_by[holder] = self._clock.now()
-            self._held[holder] = epoch
+            terms = self._terms.setdefault(holder, [])
+            if not terms or terms[-1][0] != epoch or not holder:
+                self._acquired["/".join(change.key)] = self._clock.now()
+                terms.append((epoch, self._clock.now()))
 
     def _is_beyond_late_creates(self, record: Json, client: str) -> bool:
         """Tell whether the sender made the record itself in this epoch, or had held the Lease for long enough.
@@ -107,17 +108,31 @@ class RetentionAuditor:
         made = record["spec"].get("writer"), record["spec"].get("fencingEpoch")
         if record["spec"]["cause"] != "Scheduled":
             made = self._resolved.get(record["metadata"]["uid"], ("", 0))
-        if made == (writer, self._held[writer]):
-            return True
-        return self._clock.now() - self._acquired_by[writer] >= SETTLE
+        return any(
+            made == (writer, epoch) or self._clock.now() - acquired >= SETTLE
+            for epoch, acquired in self._terms_of(client)
+        )
+
+    def _terms_of(self, client: str) -> list[tuple[int, datetime]]:
+        """Return the epochs, and their beginnings, in which a request that arrives now may have been sent.
+
+        Its sender may have lost the Lease since, and acquired it again.
+        """
+        terms = self._terms.get(identity_of(client), [])
+        over = [began for _, began in terms[1:]]
+        return [
+            term
+            for term, ended in zip(terms, [*over, None], strict=False)
+            if not ended or self._clock.now() - ended < ON_ITS_WAY
+        ]
 
     def _acquisitions(self, record: Json, client: str) -> list[datetime]:
         """When the Lease that a record was written under was last acquired, all where it doesn't say.
 
         By the sender, where it has held it: it may have lost the Lease since, with the DELETE on its way.
         """
-        if (acquired := self._acquired_by.get(identity_of(client))) is not None:
-            return [acquired]
+        if terms := self._terms_of(client):
+            return [terms[0][1]]
         written = record["spec"].get("lease") or (record.get("status") or {}).get("lease")
         return [self._acquired[written]] if written in self._acquired else [*self._acquired.values()]
 

@@ -23,10 +23,13 @@ class DeadlockError(RuntimeError):
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
-    """``time()`` starts at 0 and moves only while everybody waits; ``turns`` counts how often it looked who is ready."""
+    """``time()`` starts at 0 and moves only while everybody waits; ``turns`` counts how often it looked who is ready.
 
-    def __init__(self) -> None:
-        self._virtual_selector = _JumpingSelector()
+    A program that is not over at ``end_seconds`` is taken for one that never ends.
+    """
+
+    def __init__(self, end_seconds: float = float("inf")) -> None:
+        self._virtual_selector = _JumpingSelector(end_seconds)
         super().__init__(self._virtual_selector)
         self._clock_resolution = 1e-6  # above the rounding of a float that counts years in seconds
 
@@ -55,8 +58,8 @@ class FreezingLoop(VirtualTimeLoop):
     timers that end meanwhile are all over when it goes on.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, end_seconds: float = float("inf")) -> None:
+        super().__init__(end_seconds)
         self._ready = _Ready()
 
     def freeze(self, process: str) -> None:
@@ -64,6 +67,10 @@ class FreezingLoop(VirtualTimeLoop):
 
     def thaw(self, process: str) -> None:
         self._ready.extend(self._ready.held.pop(process, ()))
+
+    def thaw_all(self) -> None:
+        for process in [*self._ready.held]:
+            self.thaw(process)
 
 
 class _Ready(deque[asyncio.Handle]):
@@ -103,10 +110,11 @@ def outside() -> contextvars.Context:
 
 
 class _JumpingSelector(selectors.SelectSelector):
-    def __init__(self) -> None:
+    def __init__(self, end_seconds: float) -> None:
         super().__init__()
         self.now_seconds = 0.0
         self.turns = 0
+        self._end_seconds = end_seconds
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         self.turns += 1
@@ -115,6 +123,8 @@ class _JumpingSelector(selectors.SelectSelector):
             if not events:
                 raise DeadlockError("nothing is scheduled")
             return events
+        if self.now_seconds > self._end_seconds:
+            raise DeadlockError(f"it goes on for ever, at least for {self._end_seconds:g} s")
         if timeout > 0:
             self.now_seconds += timeout
         return []

@@ -58,6 +58,7 @@ def snapshot_of(
         before_edit=log.before_edit,
         record_refusal=log.record_refusal,
         not_before=cache.not_before,
+        is_append_unanswered=may_still_arrive(log.append_given_up_at, answered_before),
     )
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from workflow_schedules.core.model import Definition, Record, Schedule, Snapshot
     from workflow_schedules.core.plan import Step
 
-_ON_RECORD = {State.ACTIVE, State.PAUSED}  # what admits, now or by itself later: its changes stand in the log
+_ADMITTING = {State.ACTIVE, State.PAUSED}  # what admits, now or by itself later: its changes stand in the log
 _INTO = {State.DISABLED: "Disabled", State.HELD: "Held", State.PAUSED: "Paused", State.BLOCKED: "Edited"}
 _RESUMED = "Resumed"
 _OUT_OF: dict[State | None, str] = {State.PAUSED: _RESUMED, State.HELD: "Released", State.BLOCKED: "Edited"}
@@ -53,7 +53,7 @@ def change_of_generation(snapshot: Snapshot, schedule: Schedule, state: State, n
     """
     head = snapshot.head
     if head is None:
-        if state not in _ON_RECORD:
+        if not _is_for_the_log(snapshot, state):
             return None
         start = first_watermark(snapshot, now=now)
         was = schedule.status.state if schedule.status else None
@@ -72,7 +72,7 @@ def change_of_generation(snapshot: Snapshot, schedule: Schedule, state: State, n
     if head.spec.waiting:
         return Append(spec=log.superseded(snapshot, schedule=schedule, state=head.spec.state or state))
     changed = _baseline_reason(snapshot, head, schedule, state)
-    if changed is None or _ON_RECORD.isdisjoint({head.spec.state, state}):
+    if changed is None or not _is_for_the_log(snapshot, head.spec.state, state):
         return None
     since = _resumed_at(snapshot, head, schedule) if changed == _RESUMED else None
     consumed = max(filter(None, (head.spec.consumed_through_time, since or now.replace(microsecond=0))))
@@ -90,6 +90,16 @@ def change_of_generation(snapshot: Snapshot, schedule: Schedule, state: State, n
             detail=_detail(snapshot, state, now),
         )
     )
+
+
+def _is_for_the_log(snapshot: Snapshot, *states: State | None) -> bool:
+    """Tell whether a change between these states must be on record.
+
+    A record that may still arrive could say that the schedule admits: the next one takes its place, or makes it known.
+
+    Source: contract R11; P2.
+    """
+    return not _ADMITTING.isdisjoint(states) or snapshot.is_append_unanswered
 
 
 def _detail(snapshot: Snapshot, state: State, now: datetime) -> str:

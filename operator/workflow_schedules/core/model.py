@@ -281,6 +281,7 @@ class Snapshot:
         before_edit: the schedule before the edits that are not on record yet; None when this process didn't see it.
         not_before: the setting: until when a restore may have forgotten what was decided; None without one.
         record_refusal: how the API server last refused the next record, since the last one that it took; None when it didn't.
+        is_append_unanswered: an own next record was given up less than R ago, and may still arrive (P2).
     """
 
     uid: str
@@ -303,3 +304,4 @@ class Snapshot:
     before_edit: Schedule | None = None
     record_refusal: RecordRefusal | None = None
     not_before: datetime | None = None
+    is_append_unanswered: bool = False
