@@ -30,13 +30,15 @@ _OFFSETS = (
     10.0,
     30.0,
 )
+# Mostly a minute or two, at times long enough for a name to be freed (K), which is three minutes: each second costs.
+_LENGTHS = (*(70.0, 95.0, 100.0) * 3, *(100.0, 130.0, 130.0), *(160.0, 220.0, 400.0))
 _WRITES = ("record", "job", "outcome", "status", "write", "any", "delete")
 
 
 def plan_of(seed: int) -> Plan:
     """Return the plan of a seed; the same for ever, as long as this module stays as it is."""
     random = Random(seed)
-    seconds = random.choice((70.0, 95.0, 100.0, 100.0, 130.0, 160.0, 220.0, 400.0))
+    seconds = random.choice(_LENGTHS)
     operators = 2 if random.random() < 0.8 else 3
     names = [f"s{number}" for number in range(random.choice((1, 1, 1, 2, 2, 3)))]
     actions = [_jobs(random, 0.0)]
