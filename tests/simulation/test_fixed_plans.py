@@ -2,12 +2,48 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from simulation.plan import Do, Plan
 from simulation.play import play
 
 PLANS = {
+    "who waited for another's pin of a template asks again whether it still leads (P15)": Plan(
+        (
+            Do(0.5, "schedule", name="s", schedule="* * * * *", image="one"),
+            Do(0.6, "schedule", name="t", schedule="* * * * *", image="one"),
+            Do(29.99, "terminate_namespace", seconds=90.0),
+            Do(29.999, "freeze_at", on="write", skip=1, seconds=11.0, held=True),
+        ),
+        seconds=100.0,
+    ),
+    "a schedule is deleted while its record is without an answer, and is there (P2, R20)": Plan(
+        (
+            Do(0.5, "schedule", name="s", schedule="* * * * *"),
+            Do(29.992, "fault", on="record", is_answer_lost=True, is_silent=True),
+            Do(31.0, "delete", name="s"),
+        ),
+        seconds=90.0,
+    ),
+    "it is created anew at once": Plan(
+        (
+            Do(0.5, "schedule", name="s", schedule="* * * * *"),
+            Do(29.992, "fault", on="record", is_answer_lost=True),
+            Do(30.006, "recreate", name="s"),
+        ),
+        seconds=90.0,
+    ),
+    "nor can it be read at first whether the record is there": Plan(
+        (
+            Do(0.5, "schedule", name="s", schedule="* * * * *"),
+            Do(29.992, "fault", on="record", is_answer_lost=True, is_silent=True),
+            Do(31.0, "delete", name="s"),
+            Do(44.0, "fault", on="any", status=500, times=1000, seconds=3.0),
+        ),
+        seconds=90.0,
+    ),
     "a first record that arrives late does not stay the last word on a schedule that was disabled meanwhile (P2, R18)": Plan(
         (
             Do(30.009, "fault", on="record", delay_seconds=16.0),
@@ -118,3 +154,28 @@ PLANS = {
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
 def test_a_plan_that_once_failed_holds(plan: Plan) -> None:
     assert play(plan).problems == ()
+
+
+RESTORED = Plan(
+    (
+        Do(0.0, "jobs", run=[2.0, 20.0], unready=0.0),
+        Do(0.5, "schedule", name="s0", schedule="* * * * *", concurrencyPolicy="Replace", image="one",
+           startingDeadlineSeconds=20),
+        Do(0.5, "schedule", name="s1", schedule="* * * * *", concurrencyPolicy="Allow", misfirePolicy="All", maxActiveRuns=2,
+           successfulJobsHistoryLimit=0, failedJobsHistoryLimit=0, image="one"),
+        Do(29.985, "fault", on="write", skip=1, delay_seconds=21.0),
+        Do(29.989, "crash_at", on="status", down=40.0),
+        Do(29.989, "crash_at", on="job", skip=1, after=True, down=40.0),
+        Do(61.001, "request", name="q0", of="s1", ago=180.0),
+        Do(79.803, "backup"),
+        Do(89.803, "restore", down=5.0),
+    ),
+    seconds=135.0,
+    seed=366,
+)  # fmt: skip
+
+
+def test_a_leader_whose_server_forgot_what_it_wrote_repeats_no_write_in_a_hurry() -> None:
+    """A request's status is compared with a version that is no more, until the leader notices that a backup was restored."""
+    patches = Counter((int(each.time), each.path) for each in play(RESTORED).log if each.method == "PATCH")
+    assert max(patches.values()) <= 3

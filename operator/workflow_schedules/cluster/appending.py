@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from workflow_schedules.cluster.cluster import Cluster
+    from workflow_schedules.cluster.fence import Fence
     from workflow_schedules.cluster.memory import ScheduleLog
     from workflow_schedules.core.model import Schedule, Snapshot
     from workflow_schedules.core.plan import Append
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-async def append(cluster: Cluster, step: Append, snapshot: Snapshot) -> float:
+async def append(cluster: Cluster, step: Append, snapshot: Snapshot, *, fence: Fence) -> float:
     """Append the next record, and take it in; how it was refused is remembered, since it is to be shown.
 
     Returns:
@@ -48,6 +49,7 @@ async def append(cluster: Cluster, step: Append, snapshot: Snapshot) -> float:
 
     Raises:
         ClusterError: it was not, and nothing was learnt.
+        LostLeaseError: this epoch may not write any more.
 
     Source: reliability, the write protocol and P2, P13, P18.
     """
@@ -60,7 +62,7 @@ async def append(cluster: Cluster, step: Append, snapshot: Snapshot) -> float:
     template, namespace = step.template, schedule.ref.namespace
     if template is not None and not cluster.templates.is_known(namespace, template.hash):
         with _refusal_noted(memory):
-            await cluster.templates.pin(namespace, template)
+            await cluster.templates.pin(namespace, template, fence=fence)
         return 0.0  # that took its time, in which a deadline may have passed: decided anew, with nothing left to ask
     body = _record_body(schedule, step)
     try:

@@ -30,6 +30,7 @@ from workflow_schedules.cluster.history import read_log
 from workflow_schedules.cluster.removal import end_job
 from workflow_schedules.cluster.runs import create_job, read_job
 from workflow_schedules.cluster.unblock import begin_anew, prepare
+from workflow_schedules.cluster.watch import is_older
 from workflow_schedules.core.events import Happening
 from workflow_schedules.core.plan import (
     Append,
@@ -131,7 +132,7 @@ async def _carry_out(cluster: Cluster, step: Step, snapshot: Snapshot, fence: Fe
         case LookAgain():
             return await _look_again(cluster, snapshot)
         case Append():
-            return await append(cluster, step, snapshot)
+            return await append(cluster, step, snapshot, fence=fence)
         case Unblock():
             return await _unblock(cluster, step, snapshot, fence)
         case _:
@@ -184,7 +185,7 @@ async def _unblock(cluster: Cluster, step: Unblock, snapshot: Snapshot, fence: F
     fence.check()
     memory = cluster.cache.log(snapshot.uid)
     before = memory.head
-    wait_seconds = await append(cluster, Append(spec=found.spec), snapshot)
+    wait_seconds = await append(cluster, Append(spec=found.spec), snapshot, fence=fence)
     if memory.head is not None and memory.head is not before and memory.head.number == found.spec.sequence:
         begin_anew(memory, found, memory.head)
         return wait_seconds
@@ -249,6 +250,7 @@ async def patch_status(cluster: Cluster, run: Run, known: RunMemory | None, stat
             if known is not None:
                 known.outcome_given_up_at = cluster.monotonic()
         found = await client.get_occurrence(ref.namespace, ref.name)
-        if found["metadata"]["resourceVersion"] == run.record.resource_version:
-            raise  # nothing was learnt, so deciding anew at once would send the same again
+        known_version, version = run.record.resource_version, found["metadata"]["resourceVersion"]
+        if version == known_version or is_older(version, known_version):
+            raise  # nothing was learnt (or a backup was restored), so deciding anew at once would send the same again
         return found

@@ -39,7 +39,21 @@ async def read_log(client: Client, cache: Cache, snapshot: Snapshot) -> None:
             await _read_in_order(client, log, schedule, snapshot.writer)
         except _ContradictionError as error:
             await _read_behind(client, log, schedule, snapshot.writer, error)
+    elif log.head is not None:
+        await _read_last(client, cache, log.head, snapshot.writer)
     log.is_read = True
+
+
+async def _read_last(client: Client, cache: Cache, head: Record, writer: Writer) -> None:
+    """Take in the run that was begun while its schedule was deleted, where its record did not get an answer (P2, R20)."""
+    ref = head.spec.schedule_ref
+    try:
+        body = await client.get_occurrence(
+            head.ref.namespace, names.record_name(ref.name, ref.uid or "", head.number + 1)
+        )
+    except NotFoundError:
+        return
+    cache.remember_stray(body, writer.lease)
 
 
 async def check_first_name(client: Client, cache: Cache, snapshot: Snapshot) -> None:

@@ -60,7 +60,7 @@ async def _carry_out(cluster: Cluster, step: RequestStep, queue: Queue, memory: 
     run = step.run
     match step:
         case Resolve():
-            await cluster.templates.pin(run.record.ref.namespace, step.template)
+            await cluster.templates.pin(run.record.ref.namespace, step.template, fence=fence)
             fence.check()
             record = await _patch(cluster, run, step.status.wire())
             memory.is_resolved_here = record is not None and _is_by(record, queue.snapshot.writer)

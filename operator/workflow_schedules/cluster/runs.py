@@ -42,7 +42,7 @@ async def create_job(cluster: Cluster, run: Run, snapshot: Snapshot, fence: Fenc
     ref, memory = run.record.ref, cluster.cache.run_memory(snapshot.uid, run.record)
     if memory is None:
         return
-    manifest = await _manifest(cluster, run, snapshot, memory)
+    manifest = await _manifest(cluster, run, snapshot, memory, fence)
     if manifest is None:
         return
     try:
@@ -71,14 +71,16 @@ def is_for_good(error: RefusedError) -> bool:
     return isinstance(error, InvalidError | NotFoundError)
 
 
-async def _manifest(cluster: Cluster, run: Run, snapshot: Snapshot, memory: RunMemory) -> dict[str, Any] | None:
+async def _manifest(
+    cluster: Cluster, run: Run, snapshot: Snapshot, memory: RunMemory, fence: Fence
+) -> dict[str, Any] | None:
     """Render the Job; None where its pinned template had to be read, or can't be had now, which is noted and tried again.
 
     Reading takes its time, in which the deadline may have passed: then it is decided anew (R35).
     """
     is_known = cluster.templates.is_known(run.record.ref.namespace, run.record.spec.template_hash or "")
     try:
-        template = await _template(cluster, run, snapshot)
+        template = await _template(cluster, run, snapshot, fence)
     except ClusterError as error:
         note_failure(memory, error, cluster.now())
         return None
@@ -95,7 +97,7 @@ async def _manifest(cluster: Cluster, run: Run, snapshot: Snapshot, memory: RunM
     )
 
 
-async def _template(cluster: Cluster, run: Run, snapshot: Snapshot) -> Template:
+async def _template(cluster: Cluster, run: Run, snapshot: Snapshot, fence: Fence) -> Template:
     """Return the template that a record pins; one that is gone is pinned again if it is still in force."""
     namespace, pinned_hash = run.record.ref.namespace, run.record.spec.template_hash or ""
     try:
@@ -104,7 +106,7 @@ async def _template(cluster: Cluster, run: Run, snapshot: Snapshot) -> Template:
         current = template_of(snapshot.schedule, snapshot.definition) if snapshot.schedule else None
         if current is None or current.hash != pinned_hash:
             raise
-        await cluster.templates.pin(namespace, current)
+        await cluster.templates.pin(namespace, current, fence=fence)
         return current
 
 

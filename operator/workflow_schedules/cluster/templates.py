@@ -14,6 +14,7 @@ from workflow_schedules.core.model import Template
 
 if TYPE_CHECKING:
     from workflow_schedules.cluster.client import Client
+    from workflow_schedules.cluster.fence import Fence
 
 _KEPT = 4096
 
@@ -34,22 +35,28 @@ class Templates:
         """Tell whether a template is pinned and in memory: then nothing has to be asked about it."""
         return (namespace, template_hash) in self._known
 
-    async def pin(self, namespace: str, template: Template) -> None:
+    async def pin(self, namespace: str, template: Template, *, fence: Fence) -> None:
         """Make sure that a template is pinned; costs a request only the first time.
 
         Raises:
             InvalidError: an object of that name holds something else.
             ClusterError: any other failure.
+            LostLeaseError: this epoch may not write any more.
 
-        Source: contract R22.
+        Source: contract R22; reliability P15.
         """
         key = (namespace, template.hash)
         if key in self._known:
             return
-        async with self._locks.setdefault(key, asyncio.Lock()):  # a herd shares one template: one request, not one each
-            if key not in self._known:
-                await self._create(namespace, template)
-        self._locks.pop(key, None)
+        try:
+            async with self._locks.setdefault(
+                key, asyncio.Lock()
+            ):  # a herd shares one template: one request, not one each
+                if key not in self._known:
+                    fence.check()  # it may have waited for long
+                    await self._create(namespace, template)
+        finally:
+            self._locks.pop(key, None)
 
     async def _create(self, namespace: str, template: Template) -> None:
         body = {
