@@ -125,6 +125,7 @@ class Auditor:
             records: all there are now.
             schedules: likewise.
         """
+        self._epochs.clear()
         stored = {each["metadata"]["uid"]: each for each in records}
         there = {each["metadata"]["uid"]: each for each in schedules}
         heads: dict[str, int] = defaultdict(int)

@@ -290,8 +290,8 @@ def adopted(patch: Patch) -> None:
 
 
 def current_template(patch: Patch) -> None:
-    async def template(cluster: Any, run: Any, snapshot: Any) -> Any:  # noqa: ANN401
-        await real(cluster, run, snapshot)  # what had to be read is decided anew
+    async def template(cluster: Any, run: Any, snapshot: Any, fence: Any) -> Any:  # noqa: ANN401
+        await real(cluster, run, snapshot, fence)  # what had to be read is decided anew
         return template_of(snapshot.schedule, snapshot.definition)
 
     real = runs._template

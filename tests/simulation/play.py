@@ -124,7 +124,9 @@ async def _end(world: SimulatedWorld) -> list[str]:
     await asyncio.sleep(1.0)
     world.end_jobs()
     await asyncio.sleep(REST_SECONDS)
-    while (world.unfinished() or world.unacknowledged()) and world.clock.monotonic() < deadline:
+    while (
+        world.unfinished() or world.unacknowledged() or world.server.in_flight
+    ) and world.clock.monotonic() < deadline:
         world.end_jobs()
         await asyncio.sleep(REST_SECONDS)
     await asyncio.sleep(REST_SECONDS)

@@ -10,6 +10,31 @@ from simulation.plan import Do, Plan
 from simulation.play import play
 
 PLANS = {
+    "a record that is long on its way arrives when all faults have ended": Plan(
+        (
+            Do(0.26, "schedule", name="s", schedule="* * * * *"),
+            Do(60.0, "fault", on="record", delay_seconds=29.0),
+            Do(97.339, "recreate", name="s"),
+        ),
+        seconds=100.0,
+    ),
+    "a Job is deleted late, when the collector has taken its record (P10)": Plan(
+        (
+            Do(0.0, "jobs", run=[None]),
+            Do(
+                0.5,
+                "schedule",
+                name="s",
+                schedule="* * * * *",
+                concurrencyPolicy="Replace",
+                misfirePolicy="All",
+                deletionPolicy="Delete",
+            ),
+            Do(90.002, "fault", on="delete", delay_seconds=25.0),
+            Do(91.002, "delete", name="s"),
+        ),
+        seconds=160.0,
+    ),
     "who waited for another's pin of a template asks again whether it still leads (P15)": Plan(
         (
             Do(0.5, "schedule", name="s", schedule="* * * * *", image="one"),

@@ -49,12 +49,12 @@ class FakeApiServer:
         self.admission = self.requests.admission
         self.faults: list[FaultHook] = []
         self.log: list[LogEntry] = []
-        self.in_flight: set[asyncio.Task[Answer]] = set()
+        self.in_flight: dict[asyncio.Task[Answer], None] = {}  # in order: a set's is that of addresses
         self.is_up = True
         self.era = 0
         self.injected: list[bytes] = []
         self._date = (0, "")
-        self._waiting: dict[Kind, set[asyncio.Future[None]]] = {}
+        self._waiting: dict[Kind, dict[asyncio.Future[None], None]] = {}
         self.store.observers.append(lambda kind, _change: self._wake_watches_of(kind))
 
     # what operators use
@@ -181,14 +181,14 @@ class FakeApiServer:
     async def change(self, kind: Kind, timeout_seconds: float) -> None:
         """Wait until something happens to objects of a kind or to the server, or the time is over."""
         future = asyncio.get_running_loop().create_future()
-        waiting = self._waiting.setdefault(kind, set())
-        waiting.add(future)
+        waiting = self._waiting.setdefault(kind, {})
+        waiting[future] = None
         handle = asyncio.get_running_loop().call_later(timeout_seconds, _finish, future)
         try:
             await future
         finally:
             handle.cancel()
-            waiting.discard(future)
+            waiting.pop(future, None)
 
     def _http_date(self) -> str:
         now = self._clock.now()

@@ -102,7 +102,7 @@ class FakeTransport:
             if self.is_closed:
                 raise UnansweredError("the transport is closed", reason="Closed")
         task = asyncio.create_task(self._travel(request, fault), context=outside())
-        self._server.in_flight.add(task)
+        self._server.in_flight[task] = None
         task.add_done_callback(self._done)
         done, _ = await asyncio.wait({task}, timeout=timeout_seconds)
         if not done:
@@ -123,7 +123,7 @@ class FakeTransport:
         return answer
 
     def _done(self, task: asyncio.Task[Answer]) -> None:
-        self._server.in_flight.discard(task)
+        self._server.in_flight.pop(task, None)
         if not task.cancelled():
             task.exception()  # whoever sent it may have gone
 

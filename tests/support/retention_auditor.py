@@ -29,6 +29,7 @@ class RetentionAuditor:
         self._server = server
         self._clock = clock
         self._violations = violations
+        self._gone: set[str] = set()  # UIDs of records that are no more
         self._resolved: dict[str, tuple[str, int]] = {}  # by whom and in which epoch each request was
         self._acquired: dict[str, datetime] = {}  # each Lease, by the server's clock: that of its holder may be wrong
         self._terms: dict[str, list[tuple[int, datetime]]] = {}  # the epochs of each holder, and their beginnings
@@ -50,6 +51,8 @@ class RetentionAuditor:
         metadata = job["metadata"]
         record = self._server.find("scheduleoccurrences", metadata["namespace"], metadata["name"])
         owner = next((each["uid"] for each in metadata.get("ownerReferences", ()) if each.get("controller")), "")
+        if record is None and owner in self._gone:
+            return  # it was on its way while the collector took the record, as it took the Job
         if record is None or record["metadata"]["uid"] != owner:
             self._wrong("P10", f"Job {metadata['name']} was removed, which is not a record's")
         elif _was_ended(record):
@@ -87,6 +90,8 @@ class RetentionAuditor:
                 self._wrong("R30", f"record {name}, the newest {outcome}, was pruned")
 
     def _see_holder(self, kind: Kind, change: Change) -> None:
+        if kind.plural == "scheduleoccurrences" and change.after is None and change.before is not None:
+            self._gone.add(change.before.body["metadata"]["uid"])
         if kind.plural == "scheduleoccurrences" and change.after is not None:
             metadata, status = change.after.body["metadata"], change.after.body.get("status") or {}
             if status.get("writer"):

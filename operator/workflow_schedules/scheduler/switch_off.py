@@ -91,7 +91,8 @@ class SwitchOff:
 
     def _enabled(self, definition: Definition, done: set[str]) -> list[Schedule]:
         cache = self._cluster.cache
-        known = (cache.schedules.get(uid) for uid in cache.desired.children_of(definition.ref) if uid not in done)
+        uids = sorted(cache.desired.children_of(definition.ref) - done)
+        known = map(cache.schedules.get, uids)
         return [each for each in known if each and not each.is_deleting and each.spec and each.spec.enabled]
 
     async def _disable(self, schedule: Schedule, definition: Definition, fence: Fence) -> bool:
