@@ -18,6 +18,7 @@ from support.objects import TEMPLATE, a_schedule
 from support.story import LEASE_TIMES, at
 from support.virtual_loop import VirtualClock, run_virtual
 from workflow_schedules.api.names import API_VERSION, KIND_OCCURRENCE, record_name
+from workflow_schedules.api.occurrence import Totals
 from workflow_schedules.core.events import EventLevel
 
 MINUTELY = {"schedule": "* * * * *"}
@@ -234,7 +235,7 @@ def seed_records(world: World, count: int) -> None:
     for _ in range(count):
         number = last["spec"]["sequence"] + 1
         spec = {**last["spec"], "sequence": number, "previousUID": last["metadata"]["uid"], "open": []}
-        spec |= {"decision": "SkippedOverlap", "reason": "SkippedOverlap"}
+        spec |= {"decision": "SkippedOverlap", "reason": "SkippedOverlap", "scheduledTime": "2026-03-02T10:00:00Z"}
         labels = last["metadata"]["labels"]
         metadata = {"name": record_name("s", uid, number), "namespace": NAMESPACE, "labels": labels}
         last = world.server.create({**last, "metadata": metadata, "spec": spec})
@@ -273,6 +274,7 @@ def a_first_record(uid: str) -> Json:
         "scheduleRef": {"name": "s", "uid": uid}, "sequence": 1, "format": 1, "cause": "Scheduled", "generation": 1,
         "decision": "Baseline", "reason": "Created", "state": "Disabled", "consumedThroughTime": "2026-03-02T10:00:00Z",
         "fencingEpoch": 1, "writer": "pod-old", "lease": str(SETTINGS.lease), "revision": 1,
+        "specHash": "", "open": [], "waiting": [], "totals": Totals().wire(),
     }  # fmt: skip
     labels = {"workflow-schedules.dev/schedule": "s", "workflow-schedules.dev/schedule-uid": uid}
     metadata = {"name": record_name("s", uid, 1), "namespace": NAMESPACE, "labels": labels}

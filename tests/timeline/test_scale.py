@@ -193,7 +193,7 @@ async def append_old_records(world: World, name: str, count: int) -> None:
     uid = world.schedule(name)["metadata"]["uid"]
     for number in range(2, count + 2):
         spec = last["spec"] | {"sequence": number, "previousUID": last["metadata"]["uid"]}
-        spec |= {"decision": "SkippedOverlap", "reason": "SkippedOverlap"}
+        spec |= {"decision": "SkippedOverlap", "reason": "SkippedOverlap", "scheduledTime": "2026-03-02T10:00:00Z"}
         metadata = {
             "name": record_name(name, uid, number),
             "namespace": NAMESPACE,

@@ -48,6 +48,12 @@ def rewrite(world: World, number: int, **spec: object) -> str:
     return name
 
 
+def cut_down(path: str) -> Callable[[World], str]:
+    """Take a field of the head away."""
+    first, _, then = path.partition(".")
+    return lambda world: rewrite(world, 2, **{first: {then: None} if then else None})
+
+
 def forge(world: World, number: int, **spec: object) -> str:
     """Make a record with a name of the log, as somebody could while the policy was absent: an admission in the future."""
     name, model = name_of(world, number), world.record(2)
@@ -109,6 +115,13 @@ KINDS = [
          "does not follow"),
     Kind("no status, does not parse", lambda world: without_status(world, lambda world: rewrite(world, 1, revision="x")),
          "spec.revision"),
+    Kind("a request by a name of the log", lambda world: rewrite(world, 2, cause="Manual"), "has the cause Manual"),
+    Kind("a Baseline of which little is left", lambda world: without_status(world, lambda world: rewrite(
+        world, 1, state=None, totals=None)), "lacks spec.state, spec.totals, which"),
+    *(Kind(f"without {field}", cut_down(field), f"lacks spec.{field}, which every such record has")
+      for field in ("sequence", "format", "decision", "revision", "specHash", "generation", "state", "consumedThroughTime",
+                    "open", "waiting", "totals", "totals.admitted", "fencingEpoch", "writer", "lease", "scheduleRef.uid",
+                    "scheduledTime", "templateHash", "previousUID")),
 ]  # fmt: skip
 
 
@@ -159,7 +172,7 @@ def test_blocked_alone_named_and_set_aside(kind: Kind) -> None:
         runs = [f"{each['metadata']['labels']['workflow-schedules.dev/scheduled-at']}" for each in jobs_of(world)]
         assert sorted(runs) == ["20260302T100000Z", "20260302T101000Z", "20260302T101500Z"]
         for each in world.records():
-            if each["spec"]["decision"] == "Admitted":
+            if each["spec"].get("decision") == "Admitted":
                 assert each["status"]["outcome"] in {"Completed", "Failed"}
         assert decided(world, "good") == [
             "Baseline ",
@@ -180,8 +193,17 @@ def jobs_of(world: World, name: str = "s") -> list[Json]:
     return [each for each in found if each["metadata"]["labels"]["workflow-schedules.dev/schedule"] == name]
 
 
-@pytest.mark.parametrize("is_gone", [False, True], ids=["can't be read", "is gone"])
-def test_a_run_that_goes_on_keeps_its_slot(is_gone: bool) -> None:
+RUNNING = [
+    ("can't be read", lambda world: rewrite(world, 2, format=2)),
+    ("is gone", lambda world: remove(world, 2)),
+    ("says not what was decided", cut_down("decision")),
+    ("says nobody knows what", lambda world: rewrite(world, 2, decision="Perhaps")),
+    ("says not how far it went", cut_down("consumedThroughTime")),
+]
+
+
+@pytest.mark.parametrize("corrupt", [row[1] for row in RUNNING], ids=[row[0] for row in RUNNING])
+def test_a_run_that_goes_on_keeps_its_slot(corrupt: Callable[[World], str]) -> None:
     """R31: overlap is not cleared; what is set aside must have ended, and its end is recorded as far as it is known."""
 
     async def story(world: World) -> None:
@@ -189,7 +211,7 @@ def test_a_run_that_goes_on_keeps_its_slot(is_gone: bool) -> None:
         world.apply(a_schedule(**FIVE))
         await world.sleep_until(at("10:01"))
         await world.kill()
-        record = remove(world, 2) if is_gone else rewrite(world, 2, decision="Admitted", format=2)
+        record = corrupt(world)
         job = world.job_names()[0]
         annotate(world, record)
         world.start()
@@ -200,10 +222,56 @@ def test_a_run_that_goes_on_keeps_its_slot(is_gone: bool) -> None:
         world.jobs.finish("ns", job)
         await world.sleep_until(at("10:09"))
         assert world.status()["state"] == "Active"
-        if not is_gone:
-            assert world.record(2)["status"]["outcome"] == "Completed"
+        if left := [each for each in world.records() if each["metadata"]["name"] == record]:
+            assert [each["status"]["outcome"] for each in left] == ["Completed"]
         await world.sleep_until(at("10:11"))
         assert len(world.job_names()) == 2
+
+    run(story)
+
+
+def test_counts_that_are_gone_do_not_begin_anew() -> None:
+    """R31 P6: what the status repeats of them counts on, so that no run is one too many."""
+
+    async def story(world: World) -> None:
+        world.apply(a_schedule(**FIVE, runLimit=2))
+        await world.sleep_until(at("10:01"))
+        await world.kill()
+        record = cut_down("totals")(world)
+        world.start()
+        await world.sleep_until(at("10:06"))
+        assert world.status()["state"] == "Blocked"
+        annotate(world, record)
+        await world.sleep_until(at("10:21"))
+        assert (world.status()["state"], world.status()["counts"]["admitted"]) == ("Complete", 2)
+        assert decided(world) == ["Baseline ", "Admitted 10:00", "Baseline ", "Admitted 10:10"]
+        assert len(world.job_names()) == 2
+
+    run(story)
+
+
+def test_a_run_below_the_head_says_too_little() -> None:
+    """R31 P3: nothing is decided on a run that can't be read whole, and the others go on when it is set aside."""
+
+    async def story(world: World) -> None:
+        world.jobs.run_for(None)
+        world.apply(a_schedule(**FIVE, concurrencyPolicy="Allow", maxActiveRuns=3))
+        await world.sleep_until(at("10:06"))
+        await world.kill()
+        record = cut_down("templateHash")(world)
+        first, second = world.job_names()
+        world.start()
+        await world.sleep_until(at("10:11"))
+        assert world.status()["state"] == "Blocked"
+        assert f"record {record} lacks spec.templateHash" in world.condition("Stalled")["message"]
+        assert world.job_names() == [first, second]
+        annotate(world, record)
+        world.jobs.finish("ns", first)
+        await world.sleep_until(at("10:12"))
+        assert world.record(2)["status"]["outcome"] == "Completed"
+        assert (world.record(4)["spec"]["reason"], world.record(4)["spec"]["open"]) == ("Unblocked", [3])
+        await world.sleep_until(at("10:16"))
+        assert world.record(5)["spec"]["open"] == [3, 5]
 
     run(story)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from workflow_schedules.api import names
 from workflow_schedules.api.occurrence import FINAL_OUTCOMES, Cause, Decision
 from workflow_schedules.cluster import wire
+from workflow_schedules.core import essentials
 from workflow_schedules.core.listed import Listed
 from workflow_schedules.core.log import FORMAT
 
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
 
     from workflow_schedules.cluster.client import Client
     from workflow_schedules.core.model import Record, Schedule
+
+
+# what says none of these may have admitted a run
+_ADMIT_NOTHING = tuple(decision for decision in Decision if decision is not Decision.ADMITTED)
 
 
 class NotOfThisLogError(ValueError):
@@ -43,7 +48,7 @@ def read_record(schedule: Schedule, body: Mapping[str, Any]) -> Record:
     """Read a record of a schedule's log.
 
     Raises:
-        NotOfThisLogError: it can't be read, is of a newer format, or says it is another's.
+        NotOfThisLogError: it can't be read, is of a newer format, lacks what every record says, or says it is another's.
 
     Source: contract R31.
     """
@@ -61,11 +66,18 @@ def _problem(schedule: Schedule, record: Record) -> str | None:
     spec = record.spec
     if spec.format > FORMAT:
         return f"has format {spec.format}, newer than this operator reads; upgrade it"
-    if spec.schedule_ref.uid != schedule.uid or spec.sequence is None:
+    if spec.cause is not Cause.SCHEDULED:
+        return f"has the cause {spec.cause}: a request, by a name that is the log's"
+    return essentials.problem(spec) or _contradiction(schedule, record)
+
+
+def _contradiction(schedule: Schedule, record: Record) -> str | None:
+    spec = record.spec
+    if spec.schedule_ref.uid != schedule.uid:
         return "belongs to another schedule"
-    if record.ref.name != names.record_name(schedule.ref.name, schedule.uid, spec.sequence):
-        return f"says it is number {spec.sequence}"
-    if spec.decision is Decision.ADMITTED and spec.sequence not in spec.open:
+    if record.ref.name != names.record_name(schedule.ref.name, schedule.uid, record.number):
+        return f"says it is number {record.number}"
+    if spec.decision is Decision.ADMITTED and record.number not in spec.open:
         return "admits a run that it does not call open"
     return None
 
@@ -90,7 +102,7 @@ def _listed(schedule: Schedule, body: Mapping[str, Any]) -> Listed:
         resource_version=str(metadata.get("resourceVersion", "")),
         created_at=wire.created_at(body),
         previous_uid=str(previous) if previous else None,
-        is_open=raw.get("decision") == Decision.ADMITTED and status.get("outcome") not in FINAL_OUTCOMES,
+        is_open=raw.get("decision") not in _ADMIT_NOTHING and status.get("outcome") not in FINAL_OUTCOMES,
         record=record,
         problem=problem,
     )

@@ -29,7 +29,7 @@ class Listed:
         number: by its name.
         previous_uid: of the record that it follows, as it says.
         record: None when it can't be read as a record of this log (see `problem`).
-        is_open: it admits a run, as far as can be seen, and has no final outcome.
+        is_open: it admits a run, or may, as far as can be seen, and has no final outcome.
     """
 
     ref: ObjectRef

@@ -16,6 +16,7 @@ from workflow_schedules.cluster import wire
 from workflow_schedules.cluster.errors import ForbiddenError, InvalidError, NotFoundError
 from workflow_schedules.cluster.job_store import SeenJob
 from workflow_schedules.cluster.methods import DEFINITIONS, JOBS, OCCURRENCES, SCHEDULES
+from workflow_schedules.core import essentials
 from workflow_schedules.core.job import labels
 from workflow_schedules.core.leases_apart import is_other_lease
 from workflow_schedules.core.log import FORMAT
@@ -150,6 +151,8 @@ def _remember_run(cluster: Cluster, body: wire.Json, writer: Writer) -> int:
         cluster.cache.put_cancel(body)  # before anything of it is started
     else:
         _suspect(cluster, body, f"record {record.ref.name} says it is number {record.number} of another name")
+    if (incomplete := essentials.problem(record.spec)) is not None:  # its run holds its place all the same (R31)
+        _suspect(cluster, body, f"record {record.ref.name} {incomplete}")
     is_known = record.spec.lease is not None and record.spec.writer != writer.identity
     return (record.spec.fencing_epoch or 0) if is_known else 0
 
