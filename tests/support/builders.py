@@ -243,6 +243,7 @@ def a_snapshot(
     last_good_manual_at: datetime | None = None,
     template_refusal: str | None = None,
     record_refusal: RecordRefusal | None = None,
+    is_append_unanswered: bool = False,
 ) -> Snapshot:
     """Build a snapshot; without a head the log has the Baseline of the schedule's creation."""
     schedule = a_schedule() if schedule is _UNSET else schedule
@@ -260,4 +261,5 @@ def a_snapshot(
         last_good_manual_at=last_good_manual_at,
         template_refusal=template_refusal,
         record_refusal=record_refusal,
+        is_append_unanswered=is_append_unanswered,
     )

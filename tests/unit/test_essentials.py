@@ -60,7 +60,7 @@ def set_aside_all(*log: int) -> ScheduleOccurrenceSpec:
 OWN = [
     ("the first one", a_snapshot(PLAIN, head=None), "09:40", "Baseline Created"),
     ("the first one of a schedule that is off, where one may still arrive",
-     replace(a_snapshot(OFF, head=None), is_append_unanswered=True), "09:40", "Baseline Created"),
+     a_snapshot(OFF, head=None, is_append_unanswered=True), "09:40", "Baseline Created"),
     ("an admission", a_snapshot(PLAIN), "10:00", "Admitted Admitted"),
     ("an admission by a definition", a_snapshot(NAMED, definition=a_definition()), "10:00", "Admitted Admitted"),
     ("a skip", a_snapshot(PLAIN, runs=(RUNS,), head=an_admission()), "11:00", "SkippedOverlap SkippedOverlap"),
