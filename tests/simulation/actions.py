@@ -158,6 +158,18 @@ def forge_job(world: SimulatedWorld, of: str, ahead: int = 1) -> None:
         world.quietly(lambda: world.server.create({**body, "spec": a_template("forged")["spec"]}))
 
 
+@action
+def strip_fields(world: SimulatedWorld, of: str, fields: list[str], number: int | None = None) -> None:
+    """Take fields away from a record, as nobody but a cluster admin can who has lifted the policies."""
+    world.tampering.strip(of, number, fields)
+
+
+@action
+def forge_record(world: SimulatedWorld, of: str, without: list[str], **spec: object) -> None:
+    """Take the log's next name with a record of the right shape, as only a cluster admin can."""
+    world.tampering.forge(of, without, spec)
+
+
 # processes
 
 

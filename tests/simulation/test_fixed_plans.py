@@ -9,6 +9,13 @@ import pytest
 from simulation.plan import Do, Plan
 from simulation.play import play
 
+TWO = (
+    Do(0.5, "schedule", name="victim", schedule="* * * * *"),
+    Do(0.5, "schedule", name="other", schedule="* * * * *"),
+)
+NOBODY = (Do(61.0, "kill", slot=0, down=20.0), Do(61.0, "kill", slot=1, down=20.0))
+ALL_THREE = ["consumedThroughTime", "totals", "state"]
+
 PLANS = {
     "a record that is long on its way arrives when all faults have ended": Plan(
         (
@@ -172,6 +179,43 @@ PLANS = {
             Do(90.013, "fault", on="status", times=20, status=409),
         ),
         seconds=160.0,
+    ),
+    "a head without its watermark blocks its schedule, alone (R31, K-095)": Plan(
+        (*TWO, *NOBODY, Do(70.0, "strip_fields", of="victim", fields=["consumedThroughTime"])), seconds=190.0
+    ),
+    "a Baseline without totals and state blocks, though no status tells of it (R31, P8)": Plan(
+        (
+            *TWO,
+            Do(20.0, "kill", slot=0, down=20.0),
+            Do(20.0, "kill", slot=1, down=20.0),
+            Do(25.0, "wipe_status", name="victim"),
+            Do(25.0, "strip_fields", of="victim", fields=["totals", "state"]),
+        ),
+        seconds=130.0,
+    ),
+    "an unfinished run that says too little blocks, whatever the head says (R31, P3)": Plan(
+        (
+            Do(0.0, "jobs", run=[500.0]),
+            Do(0.5, "schedule", name="victim", schedule="* * * * *", concurrencyPolicy="Allow", maxActiveRuns=4),
+            Do(0.5, "schedule", name="other", schedule="* * * * *"),
+            Do(121.0, "kill", slot=0, down=20.0),
+            Do(121.0, "kill", slot=1, down=20.0),
+            Do(125.0, "strip_fields", of="victim", number=2, fields=["templateHash", "fencingEpoch"]),
+        ),
+        seconds=250.0,
+    ),
+    "the next name is taken by a record that follows and says too little (R31, K-095)": Plan(
+        (*TWO, Do(70.0, "forge_record", of="victim", without=ALL_THREE, decision="SkippedMisfire", open=[])),
+        seconds=190.0,
+    ),
+    "and so it is while an append has no answer (R31, P2)": Plan(
+        (
+            *TWO,
+            Do(89.99, "fault", on="record", times=2, is_dropped=True),
+            Do(90.2, "forge_record", of="victim", without=ALL_THREE, decision="Baseline", reason="Edited", open=[]),
+            Do(95.0, "kill", slot=0, down=5.0),
+        ),
+        seconds=190.0,
     ),
 }
 

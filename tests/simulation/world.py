@@ -10,6 +10,7 @@ from random import Random
 from typing import Any, cast
 
 from simulation.plan import Plan
+from simulation.tampering import Tampering
 from support.api_hooks import JOB_CONTROLLER
 from support.api_kinds import Json, RefusedError
 from support.api_requests import USER, ApiRequest
@@ -45,6 +46,7 @@ class SimulatedWorld(World):
 
     Attributes:
         excused: names of runs that the invariants leave out: somebody deleted their Jobs by hand (I1).
+        tampering: with records, which is left out, too, and judged by itself.
         faults_of_ours: what operators logged with a traceback.
     """
 
@@ -61,6 +63,7 @@ class SimulatedWorld(World):
         if (kept := plan.settings.get("name_kept_seconds")) is not None:
             self.retention.kept = timedelta(seconds=kept - 3)
         self.excused: set[str] = set()
+        self.tampering = Tampering(self)
         self.backup: Snapshot | None = None
         self.slots: list[Process | None] = [None] * len(plan.operators)
         self._tasks: list[asyncio.Task[Any]] = []
@@ -248,6 +251,7 @@ class SimulatedWorld(World):
             for each in self.server.objects("scheduleoccurrences")
             if each["spec"].get("decision", "Admitted") == "Admitted"
             and (each.get("status") or {}).get("outcome") not in FINAL
+            and not self.tampering.leaves_out(each["metadata"]["name"])
         ]
 
     def unacknowledged(self) -> list[str]:
@@ -256,6 +260,7 @@ class SimulatedWorld(World):
             each["metadata"]["name"]
             for each in self.server.objects("workflowschedules")
             if (each.get("status") or {}).get("observedGeneration") != each["metadata"]["generation"]
+            and not self.tampering.leaves_out(each["metadata"]["name"])
         ]
 
     def lease_body(self) -> Json | None:
