@@ -149,7 +149,7 @@ def test_blocked_alone_named_and_set_aside(kind: Kind) -> None:
             message = world.condition(condition)["message"]
             assert record in message
             assert kind.says in message
-        assert f"kubectl wfs unblock s --record {record}" in message
+        assert f"kubectl annotate wfs -n ns s {ANNOTATION_UNBLOCK}={record}" in message
         assert len(world.job_names()) == 3, "one of this schedule, two of the other"
         annotate(world, "another")
         await world.sleep_until(at("10:07"))

@@ -325,7 +325,8 @@ def test_the_state_it_goes_on_in(snapshot: Snapshot, want: State | None) -> None
 WAITING = a_run(job=a_job(JobPhase.WAITING, started=None), is_create_unanswered=True)
 GOES_ON = a_run(outcome=Outcome.RUNNING, job=a_job())
 DECISIONS = [
-    ("nobody asks", blocked(None), False, None, "to set it aside: kubectl wfs unblock hourly --record r"),
+    ("nobody asks", blocked(None), False, None,
+     "to set it aside: kubectl annotate wfs -n team hourly workflow-schedules.dev/unblock=r"),
     ("another is named", blocked("q"), False, None, "names q, which does not block: write r"),
     ("it is named", blocked("r"), True, None, "as soon as no write of an earlier holder can arrive"),
     ("P12 not right after a takeover", blocked("r", since_acquired=SETTLE), False, "10:20:31", "as soon as"),

@@ -89,7 +89,7 @@ def blocked_message(snapshot: Snapshot) -> str:
     if schedule is None or record is None:
         return why
     if schedule.unblock is None:
-        return f"{why}; to set it aside: kubectl wfs unblock {schedule.ref.name} --record {record}"
+        return f"{why}; to set it aside: {_command(schedule, record)}"
     if schedule.unblock != record:
         return (
             f"{why}; the annotation {ANNOTATION_UNBLOCK} names {schedule.unblock}, which does not block: write {record}"
@@ -99,6 +99,10 @@ def blocked_message(snapshot: Snapshot) -> str:
             f"{why}; it is set aside when its Job {snapshot.waits_for.ref.name} has ended; delete that to go on at once"
         )
     return f"{why}; it is set aside as soon as no write of an earlier holder can arrive"
+
+
+def _command(schedule: Schedule, record: str) -> str:
+    return f"kubectl annotate wfs -n {schedule.ref.namespace} {schedule.ref.name} {ANNOTATION_UNBLOCK}={record}"
 
 
 def set_aside(
