@@ -183,6 +183,7 @@ def listed(record: Record, *, is_readable: bool = True, previous: str | None = "
         resource_version=record.resource_version,
         created_at=record.created_at,
         previous_uid=f"record-{record.number - 1}" if previous == "the one before" else previous,
+        is_admission=record.spec.decision is Decision.ADMITTED,
         is_open=record.spec.decision is Decision.ADMITTED and not (outcome and outcome.is_final),
         record=record if is_readable else None,
         problem="" if is_readable else f"record {record.ref.name} can't be read",

@@ -230,12 +230,14 @@ def test_a_run_that_goes_on_keeps_its_slot(corrupt: Callable[[World], str]) -> N
     run(story)
 
 
-def test_counts_that_are_gone_do_not_begin_anew() -> None:
-    """R31 P6: what the status repeats of them counts on, so that no run is one too many."""
+@pytest.mark.parametrize(("until", "log_head"), [("10:01", 2), ("10:00:01", 1)], ids=["in the status", "nowhere else"])
+def test_counts_that_are_gone_do_not_begin_anew(until: str, log_head: int) -> None:
+    """R31 P6: what the status repeats of them counts on, and what is set aside counts, so that no run is one too many."""
 
     async def story(world: World) -> None:
         world.apply(a_schedule(**FIVE, runLimit=2))
-        await world.sleep_until(at("10:01"))
+        await world.sleep_until(at(until))
+        assert world.status()["logHead"] == log_head
         await world.kill()
         record = cut_down("totals")(world)
         world.start()

@@ -122,6 +122,39 @@ def test_how_the_log_goes_on(case: Case) -> None:
     assert found.waits_for is None
 
 
+TORN = listed(an_admission(2), is_readable=False)
+TORN_END = listed(ended(2, "10:00"), is_readable=False)
+FORGED = listed(an_admission(3, open=(3,)), previous="x")
+SEEN_1 = a_schedule(status=a_status(log_head=1, counts=Counts(admitted=5)))
+SEEN_2 = a_schedule(status=a_status(log_head=2, counts=Counts(admitted=6)))
+ADMITTED = [
+    ("one that can't be read", [BASE, TORN], 2, no_jobs, None, 1),
+    ("though it has ended", [BASE, TORN_END], 2, no_jobs, None, 1),
+    ("and one behind it", [BASE, TORN, listed(an_admission(3, open=(3,)), is_readable=False)], 3, no_jobs, None, 2),
+    ("nothing else that can't be read", [BASE, listed(a_record(2), is_readable=False)], 2, no_jobs, None, 0),
+    ("not what the last one to trust has counted", [BASE, TORN, listed(a_record(3, totals=Totals(admitted=1)))], 2, no_jobs,
+     None, 1),
+    ("not what the status has counted", [BASE, TORN], 2, no_jobs, SEEN_2, 6),
+    ("but what it has not seen", [listed(a_record(1), is_readable=False), TORN], 2, no_jobs, SEEN_1, 6),
+    ("not what does not follow", [BASE, OPEN, FORGED], 3, no_jobs, None, 0),
+    ("unless it runs", [BASE, OPEN, FORGED], 3, has(a_job(number=3)), None, 1),
+    ("nor what follows that", [BASE, OPEN, FORGED, listed(an_admission(4, open=(4,)))], 3, no_jobs, None, 0),
+    ("what lies beyond a hole, that may have been pruned", [listed(an_admission(5), is_readable=False)], 5, no_jobs, None, 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("log", "blocking", "jobs", "schedule", "want"), [row[1:] for row in ADMITTED], ids=[row[0] for row in ADMITTED]
+)
+def test_what_is_set_aside_counts_for_a_limit(
+    log: list[Listed], blocking: int, jobs: Callable[[ObjectRef], Job | None], schedule: Schedule | None, want: int
+) -> None:
+    """R31 P6: what was decided there is consumed."""
+    totals = resolve(log, blocking, jobs=jobs, schedule=schedule).spec.totals
+    assert totals is not None
+    assert totals.admitted == want
+
+
 def test_the_number_is_beyond_all_that_were_seen() -> None:
     """R31 P8: also what the status saw of records that are gone, and a name that holds no number says nothing."""
     seen = a_schedule(status=a_status(log_head=9))

@@ -102,6 +102,7 @@ def _listed(schedule: Schedule, body: Mapping[str, Any]) -> Listed:
         resource_version=str(metadata.get("resourceVersion", "")),
         created_at=wire.created_at(body),
         previous_uid=str(previous) if previous else None,
+        is_admission=raw.get("decision") == Decision.ADMITTED,
         is_open=raw.get("decision") not in _ADMIT_NOTHING and status.get("outcome") not in FINAL_OUTCOMES,
         record=record,
         problem=problem,

@@ -29,6 +29,7 @@ class Listed:
         number: by its name.
         previous_uid: of the record that it follows, as it says.
         record: None when it can't be read as a record of this log (see `problem`).
+        is_admission: it says that it admits a run.
         is_open: it admits a run, or may, as far as can be seen, and has no final outcome.
     """
 
@@ -38,6 +39,7 @@ class Listed:
     resource_version: str
     created_at: datetime
     previous_uid: str | None
+    is_admission: bool
     is_open: bool
     record: Record | None
     problem: str

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from workflow_schedules.api.common import parse_utc
@@ -139,14 +140,22 @@ def set_aside(
 def _last_to_trust(part: list[Listed], blocking: str) -> Record | None:
     """Return the newest readable record before the first broken link; a record that can't be read breaks none."""
     head: Record | None = None
-    before: Listed | None = None
-    for each in part:
-        if before is not None and not follows(before, each):
-            break
+    for each in _chain(part):
         if each.record is not None and each.ref.name != blocking:
             head = each.record
-        before = each
     return head
+
+
+def _chain(part: list[Listed]) -> list[Listed]:
+    """Return what comes before the first broken link."""
+    broken = (index for index, (before, each) in enumerate(pairwise(part), start=1) if not follows(before, each))
+    return part[: next(broken, None)]
+
+
+def _admitted_behind(part: list[Listed], kept: list[Listed], number: int) -> int:
+    """Return how many runs were admitted behind a number: a limit counts what is set aside, too, as far as it was the log's."""
+    own = {each.number for each in (*_chain(part), *kept) if each.is_admission}
+    return sum(each > number for each in own)
 
 
 def _is_kept(each: Listed, head: Record | None, job: Job | None, blocking: str) -> bool:
@@ -239,7 +248,7 @@ def _baseline(
         update={
             "sequence": number,
             "previous_uid": last.uid if last and is_next else head.uid if head else None,
-            "totals": _totals(spec.totals, head, schedule),
+            "totals": _totals(spec.totals or Totals(), head, schedule, part, kept),
             "message": f"{spec.message}; set aside: {step.record}"[:4096],
         }
     )
@@ -256,18 +265,20 @@ def _given_up(head: Record | None, schedule: Schedule, until: datetime) -> Verdi
     return all_due(verdict.trigger, since, until, Decision.SUPERSEDED)
 
 
-def _totals(counted: Totals | None, head: Record | None, schedule: Schedule) -> Totals | None:
-    """Return the totals of the last record to trust, or the status's where that knows more."""
-    status = schedule.status
-    if status is None or status.counts is None or (head is not None and head.number >= _stored_head(schedule)):
-        return counted
-    return Totals(
-        **{name: getattr(status.counts, name) for name in Counts.model_fields},
-        consecutive_failures=status.consecutive_failures or 0,
-        last_schedule_time=status.last_schedule_time,
-        last_successful_time=status.last_successful_time,
-        last_failure_time=status.last_failure_time,
-    )
+def _totals(counted: Totals, head: Record | None, schedule: Schedule, part: list[Listed], kept: list[Listed]) -> Totals:
+    """Return the totals of the last record to trust, or the status's where that knows more; runs of after that count, too."""
+    status, number = schedule.status, head.number if head else 0
+    if status is not None and status.counts is not None and (head is None or number < _stored_head(schedule)):
+        number = _stored_head(schedule)
+        counted = Totals(
+            **{name: getattr(status.counts, name) for name in Counts.model_fields},
+            consecutive_failures=status.consecutive_failures or 0,
+            last_schedule_time=status.last_schedule_time,
+            last_successful_time=status.last_successful_time,
+            last_failure_time=status.last_failure_time,
+        )
+    more = _admitted_behind(part, kept, number)
+    return counted.model_copy(update={"admitted": counted.admitted + more})
 
 
 def _watermark(head: Record | None) -> datetime | None:
