@@ -1,6 +1,7 @@
 """hack/mutate: which changes of the core no unit test notices.
 
-What is known to change nothing stands in equivalent.txt with its reason. What was killed is remembered until its module
+What is known to change nothing stands in equivalent.txt with its reason; a line there that is not so, or not there any more,
+is a failure, too. What was killed is remembered until its module
 changes; survivors are tried again each time.
 """
 
@@ -19,15 +20,16 @@ from pathlib import Path
 CACHE = Path(".cache/mutate")
 sys.path.append(str(Path(os.environ["MUTATE_TOOL"]).resolve()))  # last: pytest and coverage stay the project's own
 
+import equivalents  # noqa: E402
 import mutants  # noqa: E402
 import trials  # noqa: E402
 import witnesses  # noqa: E402
 
-EQUIVALENT = Path(__file__).with_name("equivalent.txt")
 # The modules that hold rules, those first that decide whether anything runs twice or is lost.
 RULES = """
     decide misfire overlap baselines pause completion capacity runs ending log totals retention
     decide_requests requests unblock preflight inputs jitter identity acceptance refusals listed outcome status forgotten
+    essentials
 """.split()  # noqa: SIM905
 _BETWEEN_SAVES = 20
 
@@ -71,10 +73,10 @@ def _recorded() -> witnesses.Witnesses:
 
 
 def _try(module: str, seen: witnesses.Witnesses, arguments: argparse.Namespace) -> int:
-    """Try one module and return how many survivors are new."""
+    """Try one module and return how many survivors are new, and how many lines about it are wrong."""
     source = (witnesses.CORE / f"{module}.py").read_text()
     memory = _Memory(module, source, is_fresh=arguments.fresh)
-    equivalent = _equivalent(module)
+    equivalent = equivalents.of(module)
     found, began = list(mutants.mutants_of(source)), time.monotonic()
     counts: Counter[str] = Counter(killed=sum(mutant.code in memory for mutant in found))
     asked = trials.Asked(lambda mutant: seen.quickly(module, mutant.lines), frozenset(seen.seconds), seen.slow)
@@ -105,10 +107,11 @@ def _try(module: str, seen: witnesses.Witnesses, arguments: argparse.Namespace) 
     )
     for mutant in sorted(survivors, key=lambda one: one.line):
         print(f"  {witnesses.CORE}/{module}.py:{mutant.line}: {mutant.name}")
-    for name in sorted(equivalent - {mutant.name for mutant in found}):
-        print(f"  {EQUIVALENT.name}: no such change any more: {module}.{name}")
+    wrong = list(equivalents.wrong(equivalent, ((mutant.name, mutant.code in memory) for mutant in found)))
+    for problem in wrong:
+        print(f"  {equivalents.FILE.name}: {module}: {problem}")
     sys.stdout.flush()
-    return len(survivors)
+    return len(survivors) + len(wrong)
 
 
 class _Memory:
@@ -134,11 +137,6 @@ class _Memory:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _equivalent(module: str) -> set[str]:
-    lines = EQUIVALENT.read_text().splitlines() if EQUIVALENT.exists() else []
-    return {line.removeprefix(f"{module}.") for line in lines if line.startswith(f"{module}.")}
 
 
 sys.exit(main())

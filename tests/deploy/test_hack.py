@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
+from mutate_lib import equivalents
 from support.control_plane import REPOSITORY, binaries, downloads, install, lock, paths, plane, ports, processes
 
 if TYPE_CHECKING:
@@ -156,6 +157,23 @@ def test_each_change_that_is_said_to_change_nothing_is_of_the_core_and_has_a_rea
             module = change.partition(".")[0]
             assert (REPOSITORY / "operator" / "workflow_schedules" / "core" / f"{module}.py").is_file()
             assert re.fullmatch(r"\w+\.[\w.]+: .*  ->(  .*)?", change)
+
+
+@pytest.mark.parametrize(
+    ("tried", "want"),
+    [
+        ([("f: a  ->  b", False)], []),
+        ([("f: a  ->  b", True)], ["listed and killed: f: a  ->  b"]),
+        ([("f: a  ->  b", True), ("f: a  ->  b", False)], []),
+        ([("f: a  ->  c", False)], ["no such change any more: f: a  ->  b"]),
+        ([("f: a  ->  b", False), ("f: a  ->  c", True)], []),
+    ],
+    ids=["nobody notices", "somebody does", "somebody does of one of two", "it is not there", "another is noticed"],
+)
+def test_a_change_that_is_said_to_change_nothing_is_there_and_nobody_notices_it(
+    tried: list[tuple[str, bool]], want: list[str]
+) -> None:
+    assert list(equivalents.wrong(frozenset({"f: a  ->  b"}), tried)) == want
 
 
 # Locks
