@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from unit.decision_table import Row, Situation
+    from unit.decision_row import Row, Situation
 
 CRD = "crds/workflowschedules.yaml"
 
@@ -17,8 +17,9 @@ HEAD = """\
 # What is decided, and what is recorded
 
 Each line is a case that a test runs through the operator's own rules. The schedule of the examples is due every minute from
-10:01 on (it was made at 10:00), its runs take 30 seconds, and it has the default policies, unless the line says otherwise; where
-it is about a single instant, the schedule has but that one.
+10:01 on (it was made at 10:00) and its runs take 30 seconds, unless the line says otherwise; where it is about a single instant,
+the schedule has but that one. "Any" is each of `Forbid`, `Allow` (with two slots) and `Replace`, and each of `Skip`, `Latest` and
+`All`: the test plays them all, also where neither a line nor the text above it names a policy. Deadlines are the default ones.
 
 Each record is one [`ScheduleOccurrence`](../README.md#reading-what-happened) with its decision as its reason. `Admitted` means
 that a Job was started: at its instant, or late, at the time in brackets. `(3)` is one record for three instants. What is recorded

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workflow_schedules.api.occurrence import Outcome
@@ -12,21 +13,22 @@ from workflow_schedules.core.simulation import Change, Ending, Outage, Scene, si
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from unit.decision_table import Row
+    from unit.decision_row import Row
     from workflow_schedules.core.simulation import Row as Simulated
 
 TEMPLATE = {"spec": {"template": {"spec": {"containers": [{"name": "main", "image": "busybox"}]}}}}
 _DEFAULT_CALENDAR = {"schedule": "* * * * *"}
 
 
-def at(text: str) -> datetime:
-    """Return an instant of the table's Friday."""
-    return datetime.fromisoformat(f"2026-03-06T{text}").replace(tzinfo=UTC)
+def at(text: str, row: Row) -> datetime:
+    """Return an instant of a row's day."""
+    return datetime.fromisoformat(f"{row.date}T{text}").replace(tzinfo=UTC)
 
 
-def log_of(row: Row) -> tuple[str, ...]:
-    """Play a row; return its log as the table writes it."""
-    return tuple(_line(record) for record in simulate(scene_of(row)))
+def log_of(row: Row) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Play a row; return its log, as the table writes it, and the outcomes."""
+    records = list(simulate(scene_of(row)))
+    return tuple(map(_line, records)), tuple(record.outcome or "-" for record in records)
 
 
 def scene_of(row: Row) -> Scene:
@@ -34,9 +36,9 @@ def scene_of(row: Row) -> Scene:
     last = _ending(row.runs[-1])
     return Scene(
         changes=list(_changes(row)),
-        until=at(row.until),
+        until=at(row.until, row),
         ending=lambda _instant: next(turns, last),
-        outages=[Outage(start=at(row.outage[0]), end=at(row.outage[1]))] if row.outage else [],
+        outages=[Outage(start=at(row.outage[0], row), end=at(row.outage[1], row))] if row.outage else [],
     )
 
 
@@ -49,7 +51,7 @@ def _changes(row: Row) -> Iterator[Change]:
     parent: dict[str, Any] = {}
     spec = {**({} if "runOnceTime" in row.fields else _DEFAULT_CALENDAR), "enabled": True, **row.fields}
     spec |= {"workflowRef": {"name": "report"}} if row.parent else {"jobTemplate": TEMPLATE}
-    for time in sorted({row.start, *row.edits, *pause, *row.parent}, key=at):
+    for time in sorted({row.start, *row.edits, *pause, *row.parent}, key=partial(at, row=row)):
         spec |= row.edits.get(time, {})
         parent |= row.parent.get(time, {})
         if time in pause:
@@ -60,12 +62,12 @@ def _changes(row: Row) -> Iterator[Change]:
         }
         definition = {"metadata": _metadata("report", row), "spec": {"jobTemplate": TEMPLATE, **parent}}
         yield Change(
-            at=at(time), schedule=schedule_of(body), definition=definition_of(definition) if row.parent else None
+            at=at(time, row), schedule=schedule_of(body), definition=definition_of(definition) if row.parent else None
         )
 
 
 def _metadata(name: str, row: Row) -> dict[str, Any]:
-    created = at(row.start).isoformat()
+    created = at(row.start, row).isoformat()
     return {"namespace": "team", "name": name, "uid": name, "generation": 1, "creationTimestamp": created}
 
 

@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 import orjson
@@ -22,6 +23,7 @@ from workflow_schedules.api.names import LABEL_SCHEDULE, LABEL_SCHEDULE_UID, rec
 from workflow_schedules.cluster import wire
 from workflow_schedules.core import wall_times
 
+SECOND = timedelta(seconds=1)
 MINUTELY = {"schedule": "* * * * *"}
 STORED, DUE = 1_000, 100
 AT_A_STRETCH = 200  # schedules read: some fifteen milliseconds
@@ -185,6 +187,59 @@ def test_years_of_missed_instants(work: Work, spec: Json, years: int, missed: in
         assert work.enumerations.total() <= 50
 
     run_virtual(story, at("09:58"))
+
+
+CHANGEOVERS = {
+    "clocks go on: half past two is not there": (
+        ["2026-03-08T06:59", *(f"2026-03-08T07:0{minute}" for minute in range(6))],
+        "2026-03-08T07:00",
+        ["2026-03-08T07:00:00Z", "2026-03-09T06:30:00Z"],
+    ),
+    "clocks go back: half past two is yet to come": (
+        ["2026-11-01T05:59", *(f"2026-11-01T06:0{minute}" for minute in range(6))],
+        None,
+        ["2026-11-01T07:30:00Z"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("minutes", "daily", "want_next"), CHANGEOVERS.values(), ids=CHANGEOVERS)
+def test_idle_between_the_minutes_of_a_changeover(
+    work: Work, minutes: list[str], daily: str | None, want_next: list[str]
+) -> None:
+    """K-053: each minute once, each next later than the last, little work at each and none between."""
+
+    async def story(clock: VirtualClock) -> None:
+        world = World(clock, lease_times=LEASE_TIMES)
+        world.jobs.run_for(2)
+        await world.until_leading(world.start())
+        world.apply(a_schedule("s", **MINUTELY, timeZone="America/New_York"))
+        world.apply(a_schedule("d", schedule="30 2 * * *", timeZone="America/New_York"))
+        await world.sleep_until(at(minutes[0]) - 30 * SECOND)
+        nexts: dict[str, list[str]] = {"s": [], "d": []}
+        for minute in minutes:
+            work.forget()
+            before = turn()
+            await world.sleep_until(at(minute) - 5 * SECOND)
+            assert (work.enumerations.total(), work.reads.total()) == (0, 0)
+            assert turn() - before <= 10 * 35, "watches and the Lease, every few seconds"
+            await world.sleep_until(at(minute) + 20 * SECOND)
+            due = 2 if minute == daily else 1
+            assert 0 < max(work.enumerations.total(), work.instants.total()) <= 30 * due
+            for name, told in nexts.items():
+                told.append(world.status(name)["nextScheduleTime"])
+        assert nexts["s"] == sorted({*nexts["s"]})
+        assert all(told[:16] > minute for told, minute in zip(nexts["s"], minutes, strict=True))
+        assert sorted({*nexts["d"]}) == list(dict.fromkeys(nexts["d"])) == want_next
+        assert [instants(world, "s"), instants(world, "d")] == [minutes, [daily] if daily else []]
+        assert world.auditor.violations == []
+
+    run_virtual(story, at(minutes[0]) - 60 * SECOND)
+
+
+def instants(world: World, name: str) -> list[str]:
+    runs = (each["spec"] for each in world.records(name) if each["spec"]["decision"] == "Admitted")
+    return [each["scheduledTime"][:16] for each in runs]
 
 
 async def append_old_records(world: World, name: str, count: int) -> None:

@@ -22,6 +22,7 @@ SPAN = (*FROM, *TO)
 def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write("wfs.yaml", a_manifest())
+    Path("failed.yaml").write_text("- {seconds: 5, outcome: Failed}")
 
 
 def a_manifest(name: str = "nightly", **fields: object) -> dict[str, Any]:
@@ -180,14 +181,90 @@ def test_a_parent_that_is_left_and_taken_again(capsys: pytest.CaptureFixture[str
     assert decisions(rows) == ["Admitted 10:01", "Admitted 10:02", "Admitted 10:03", "Admitted 10:04"]
 
 
-def test_instants_that_only_a_baseline_gave_up_are_told(capsys: pytest.CaptureFixture[str]) -> None:
-    """R29: a Baseline is no row, but nothing is lost silently."""
-    write("off.yaml", a_manifest(enabled=False))
-    outage = ("--outage", "2026-03-06T10:01:30Z..2026-03-06T10:05:30Z")
-    rows, told = run(capsys, *FROM, "--to", "2026-03-06T10:09:00Z", *outage, "--edit", "2026-03-06T10:02:30Z=off.yaml")
-    assert decisions(rows) == ["Admitted 10:01"]
-    assert "warning: Disabled at generation 2" in told
-    assert "4 of which were due and undecided" in told
+DOWN = ("--outage", "2026-03-06T10:01:30Z..2026-03-06T10:05:20Z")
+STAGING, OFF = a_manifest(input={"env": "staging"}), a_manifest(enabled=False)
+ALL_BUT_02 = [f"Admitted 10:0{minute}" for minute in (1, 3, 4, 5, 6)]
+UNSEEN = "are on no record, since no operator ran when this was written"
+GIVEN_UP = [
+    ("an edit in the very second of an instant", (), [("10:02:00", STAGING)], ALL_BUT_02,
+     "Edited at generation 2; instants after 2026-03-06T10:01:00Z through 2026-03-06T10:02:00Z are consumed, "
+     "1 of which were due and undecided"),
+    ("an edit in an outage", DOWN, [("10:02:30", STAGING)], ["Admitted 10:01", "Admitted 10:06"],
+     f"through 2026-03-06T10:05:20Z are consumed; 4 that were due (2026-03-06T10:02:00Z to 2026-03-06T10:05:00Z) {UNSEEN}"),
+    ("an edit as the operator comes back", DOWN, [("10:05:20", STAGING)], ["Admitted 10:01", "Admitted 10:06"],
+     f"; 4 that were due (2026-03-06T10:02:00Z to 2026-03-06T10:05:00Z) {UNSEEN}"),
+    ("an edit after an outage that nothing was due in", ("--outage", "2026-03-06T10:01:30Z..2026-03-06T10:01:50Z"),
+     [("10:02:00", STAGING)], ALL_BUT_02, "consumed, 1 of which were due and undecided"),
+    ("two edits in an outage, each calendar for its time", DOWN,
+     [("10:02:30", a_manifest(schedule="0 14 * * *")), ("10:04:30", STAGING)], ["Admitted 10:01", "Admitted 10:06"],
+     f"; 2 that were due (2026-03-06T10:02:00Z to 2026-03-06T10:05:00Z) {UNSEEN}"),
+    ("one instant of the new calendar", DOWN, [("10:01:10", a_manifest(schedule="0 14 * * *")), ("10:04:30", STAGING)],
+     ["Admitted 10:01", "Admitted 10:06"], f"; 1 that were due (2026-03-06T10:05:00Z) {UNSEEN}"),
+    ("an edit before there ever was an operator", ("--outage", "2026-03-06T10:00:00Z..2026-03-06T10:05:20Z"),
+     [("10:02:30", STAGING)], ["Admitted 10:06"],
+     f"Created at generation 2; 5 that were due (2026-03-06T10:01:00Z to 2026-03-06T10:05:00Z) {UNSEEN}"),
+    ("disabled in an outage", DOWN, [("10:02:30", OFF)], ["Admitted 10:01"],
+     "Disabled at generation 2; instants after 2026-03-06T10:01:00Z through 2026-03-06T10:05:20Z are consumed, "
+     "4 of which were due and undecided"),
+    ("enabled in an outage", DOWN, [("10:01:10", OFF), ("10:03:30", STAGING)], ["Admitted 10:01", "Admitted 10:06"],
+     f"; 2 that were due (2026-03-06T10:04:00Z to 2026-03-06T10:05:00Z) {UNSEEN}"),
+    ("resumed in an outage", (*DOWN, "--pause", "2026-03-06T10:01:10Z..2026-03-06T10:03:30Z"), [],
+     ["Admitted 10:01", "Admitted 10:06"],
+     f"; 2 that were due (2026-03-06T10:04:00Z to 2026-03-06T10:05:00Z) {UNSEEN}"),
+    ("edited in an outage, after it was paused for its failures", (*DOWN, "--runs", "failed.yaml"),
+     [("10:00:10", a_manifest(pauseAfterFailures=1)), ("10:03:30", STAGING)], ["Admitted 10:01", "Admitted 10:06"],
+     f"; 2 that were due (2026-03-06T10:04:00Z to 2026-03-06T10:05:00Z) {UNSEEN}"),
+    ("a definition enabled in an outage", DOWN,
+     [("10:01:10", a_manifest(workflowRef={"name": "report"}), a_definition(enabled=False)),
+      ("10:03:30", a_manifest(workflowRef={"name": "report"}), a_definition())], ["Admitted 10:01", "Admitted 10:06"],
+     f"; 2 that were due (2026-03-06T10:04:00Z to 2026-03-06T10:05:00Z) {UNSEEN}"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("flags", "edits", "rows", "want"), [row[1:] for row in GIVEN_UP], ids=[row[0] for row in GIVEN_UP]
+)
+def test_instants_that_only_a_baseline_gave_up_are_told(
+    capsys: pytest.CaptureFixture[str],
+    flags: tuple[str, ...],
+    edits: list[tuple[Any, ...]],
+    rows: list[str],
+    want: str,
+) -> None:
+    """R9, R29: a Baseline is no row, but nothing is lost silently."""
+    got, told = run(capsys, *FROM, "--to", "2026-03-06T10:06:00Z", *flags, *written(edits))
+    assert decisions(got) == rows
+    assert want in told
+    assert told.count(" at generation ") == 1, "once"
+
+
+SILENT = [
+    ("an edit between two instants", (), [("10:01:30", STAGING)]),
+    ("an edit after a live pause", ("--pause", "2026-03-06T10:01:30Z..2026-03-06T10:03:30Z"), [("10:03:40", STAGING)]),
+    ("an edit while it is off", (), [("10:01:30", OFF), ("10:03:00", a_manifest(enabled=False, input={}))]),
+    ("an edit in an outage in which nothing was due", ("--outage", "2026-03-06T10:01:10Z..2026-03-06T10:01:50Z"),
+     [("10:01:30", STAGING)]),
+    ("an edit in an outage of what was off before it", DOWN,
+     [("10:01:10", OFF), ("10:03:00", a_manifest(enabled=False, input={}))]),
+    ("an edit of what has no run left, in an outage", DOWN,
+     [("10:00:30", a_manifest(runLimit=1)), ("10:03:00", a_manifest(runLimit=1, input={}))]),
+    ("what waited is a row", (), [("10:00:30", a_manifest(misfirePolicy="Latest")), ("10:02:30", STAGING)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("flags", "edits"), [row[1:] for row in SILENT], ids=[row[0] for row in SILENT])
+def test_what_gives_no_instant_up_is_not_told(
+    capsys: pytest.CaptureFixture[str], flags: tuple[str, ...], edits: list[tuple[Any, ...]]
+) -> None:
+    assert run(capsys, *FROM, "--to", "2026-03-06T10:05:30Z", "--run-seconds", "100", *flags, *written(edits))[1] == ""
+
+
+def written(edits: list[tuple[Any, ...]]) -> list[str]:
+    flags: list[str] = []
+    for number, (at, *objects) in enumerate(edits):
+        write(f"edit{number}.yaml", *objects)
+        flags += ["--edit", f"2026-03-06T{at}Z=edit{number}.yaml"]
+    return flags
 
 
 def test_a_one_shot_of_the_past(capsys: pytest.CaptureFixture[str]) -> None:

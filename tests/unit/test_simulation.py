@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -16,6 +18,8 @@ from workflow_schedules.api.occurrence import Decision, Outcome
 from workflow_schedules.api.schedule import ConcurrencyPolicy, MisfirePolicy
 from workflow_schedules.core import decide as rules
 from workflow_schedules.core import simulation
+from workflow_schedules.core.acceptance import accept
+from workflow_schedules.core.due_times import count_due_times
 from workflow_schedules.core.ledger import Ledger
 from workflow_schedules.core.misfire import Verdict
 from workflow_schedules.core.model import Snapshot
@@ -52,15 +56,14 @@ def spec_fields(draw: st.DrawFn) -> dict[str, Any]:
 
 @st.composite
 def scenes(draw: st.DrawFn) -> tuple[Scene, list[Ending]]:
-    moments = draw(st.lists(st.integers(0, 2 * 3600), max_size=4, unique=True).map(sorted))
+    moment = st.one_of(st.integers(1, 2 * 3600), st.integers(0, 119).map(lambda minute: 60 * minute + 30))
+    moments = draw(st.lists(moment, max_size=5, unique=True).map(sorted))
     at = [START + timedelta(seconds=seconds) for seconds in moments]
-    changes = [Change(at=START, schedule=a_schedule(**spec_fields(draw), created_at=START))]
     outages = []
     if len(at) >= 2:
-        outages = [Outage(start=at[0], end=at[1])]
-    changes += [
-        Change(at=when, schedule=a_schedule(**spec_fields(draw), created_at=START)) for when in at[2:] if when > START
-    ]
+        begin = draw(st.integers(0, len(at) - 2))
+        outages = [Outage(start=at.pop(begin), end=at.pop(draw(st.integers(begin, len(at) - 1))))]
+    changes = [Change(at=when, schedule=a_schedule(**spec_fields(draw), created_at=START)) for when in (START, *at)]
     endings = draw(
         st.lists(
             st.builds(Ending, seconds=st.sampled_from([0, 10, 60, 61, 200, 2000]), outcome=st.sampled_from(ENDINGS)),
@@ -83,6 +86,24 @@ def test_what_was_decided_before_is_what_would_be_decided_again(made: tuple[Scen
     assert admitted == sorted(set(admitted))
     spans = [(row.first_time, row.last_time) for row in short]
     assert all(before[1] < after[0] for before, after in pairwise(spans)), "one decision each (R8)"
+
+
+@given(scenes())
+@settings(max_examples=60)
+def test_no_instant_is_lost_silently(made: tuple[Scene, list[Ending]]) -> None:
+    """I3, R29: by the calendars as they were written, each is in a row or was told of; two may wait at the end."""
+    scene, _ = made
+    told: list[str] = []
+    rows = list(simulate(replace(scene, note=told.append)))
+    counted = [re.search(r"(\d+) (?:of which were due and undecided|that were due)", each) for each in told]
+    named = sum(row.count for row in rows) + sum(int(found[1]) for found in counted if found)
+    ends = [change.at for change in scene.changes[1:]] + [scene.until]
+    due = sum(
+        count_due_times(accept(change.schedule, None).trigger, after=change.at, until=end)
+        for change, end in zip(scene.changes, ends, strict=True)
+    )
+    assert all(counted)
+    assert 0 <= due - named <= 2, (due, named, told)
 
 
 def minutes(days: int, **fields: object) -> Scene:

@@ -56,6 +56,7 @@ class Ledger:
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = replace(schedule, generation=0, status=None)
+        self._before_edit: Schedule | None = None
         self.definition: Definition | None = None
         self._definitions: dict[str, Definition] = {}
         self.held: tuple[datetime, ...] = ()
@@ -84,9 +85,16 @@ class Ledger:
             return self._newest[1].last
         return self._head.spec.consumed_through_time if self._head else None
 
-    def write(self, schedule: Schedule, definition: Definition | None) -> None:
-        """Store what people wrote; what changes nothing is no new generation."""
+    def write(self, schedule: Schedule, definition: Definition | None, *, is_seen: bool = True) -> None:
+        """Store what people wrote; what changes nothing is no new generation.
+
+        Args:
+            schedule: as written.
+            definition: as written with it or before.
+            is_seen: an operator ran and knows what was replaced (as cluster/memory keeps it).
+        """
         before = self.schedule
+        self._before_edit = before if is_seen else None
         is_news = not before.generation or (schedule.spec, schedule.template) != (before.spec, before.template)
         self.schedule = replace(schedule, generation=before.generation + is_news, status=before.status)
         self.definition = None if definition is None else self._stored(definition)
@@ -169,6 +177,7 @@ class Ledger:
             writer=_WRITER,
             since_acquired=_LONG_HELD,
             capacity=self._capacity(),
+            before_edit=self._before_edit,
         )
 
     def _capacity(self) -> int | None:

@@ -31,6 +31,7 @@ from workflow_schedules.core.plan import (
 )
 from workflow_schedules.core.repetition import Repetition, is_plain
 from workflow_schedules.core.status import project
+from workflow_schedules.core.unrecorded import told, unrecorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -134,6 +135,7 @@ class _World:
         self._rows: deque[Row] = deque()
         self._unfinished: dict[int, Row] = {}
         self._repetition: Repetition | None = None
+        self._back_at: datetime | None = None
 
     def rows(self) -> Iterator[Row]:
         """Play the scene."""
@@ -156,8 +158,11 @@ class _World:
     def _awake_at(self, moment: datetime) -> datetime:
         """Return the first second from a moment on that is in no outage."""
         while self._outages and self._outages[0].end <= moment:
-            self._outages.popleft()
-        return self._outages[0].end if self._outages and self._outages[0].start <= moment else moment
+            self._back_at = self._outages.popleft().end
+        if not self._outages or self._outages[0].start > moment:
+            return moment
+        self._back_at = self._outages[0].end
+        return self._back_at
 
     def _happen(self, now: datetime) -> None:
         """Let happen what comes from outside: runs end, people write."""
@@ -167,7 +172,7 @@ class _World:
                 self._finish(number, at, outcome)
         while self._coming and self._coming[0].at <= now:
             change = self._coming.popleft()
-            self._ledger.write(change.schedule, change.definition)
+            self._ledger.write(change.schedule, change.definition, is_seen=now != self._back_at)
             self._repetition = None
 
     def _settle(self, now: datetime) -> datetime | None:
@@ -210,6 +215,7 @@ class _World:
             self._ledger.held = plan.candidates
             self._keep_status(snapshot, plan, now)
         else:
+            self._tell(snapshot, step)
             self._carry_out(step, now)
         if situation is not None and self._repetition is not None and isinstance(step, Append | None):
             self._repetition.learn(situation, plan, step.spec if step else None, now)
@@ -234,6 +240,15 @@ class _World:
         if snapshot.head is None or schedule.spec.pause_after_failures is not None:
             self._ledger.keep_status(project(snapshot, schedule, recent=(), candidates=plan.candidates, now=now))
 
+    def _tell(self, snapshot: Snapshot, step: Step) -> None:
+        """Tell of instants that a Baseline gives up: it is no row (R29)."""
+        if self._scene.note is None or not isinstance(step, Append) or step.spec.decision is not Decision.BASELINE:
+            return
+        if step.spec.span is not None:
+            self._scene.note(step.spec.message or "")
+        elif (lost := unrecorded(snapshot, step.spec, self._scene.changes)) is not None:
+            self._scene.note(f"{step.spec.message}; {told(lost)}")
+
     def _carry_out(self, step: Step, now: datetime) -> None:
         match step:
             case Append():
@@ -253,8 +268,6 @@ class _World:
 
     def _append(self, spec: ScheduleOccurrenceSpec, now: datetime) -> None:
         self._ledger.append(spec, now)
-        if spec.decision is Decision.BASELINE and spec.span is not None and self._scene.note is not None:
-            self._scene.note(spec.message or "")
         if spec.decision in {None, Decision.BASELINE} or spec.scheduled_time is None:
             return
         span, at = spec.span, spec.scheduled_time
