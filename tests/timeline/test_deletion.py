@@ -372,7 +372,9 @@ def test_a_namespace_that_terminates_is_said_and_left_alone(caplog: pytest.LogCa
         since = len(world.server.log)
         world.server.requests.terminating.add("ns")
         await world.sleep_until(at("10:10:30"))
-        creates = [each for each in world.server.log[since:] if each.method == "POST" and "/namespaces/ns/" in each.path]
+        creates = [
+            each for each in world.server.log[since:] if each.method == "POST" and "/namespaces/ns/" in each.path
+        ]
         assert [(each.path.rpartition("/")[2], each.status) for each in creates] == [("scheduleoccurrences", 403)]
         assert "because it is being terminated" in " ".join(str(vars(line).get("error")) for line in caplog.records)
         delete(world)

@@ -34,7 +34,9 @@ class Pool:
                 await asyncio.Event().wait()
             return Answer(200, {}, b'{"metadata": {"name": "l"}}')
 
-    def stream(self, path: str, *, query: Mapping[str, str], idle_timeout_seconds: float) -> AsyncGenerator[bytes, None]:
+    def stream(
+        self, path: str, *, query: Mapping[str, str], idle_timeout_seconds: float
+    ) -> AsyncGenerator[bytes, None]:
         raise NotImplementedError(path, query, idle_timeout_seconds)
 
     async def close(self) -> None:
