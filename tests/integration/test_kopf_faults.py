@@ -128,7 +128,7 @@ async def test_retry_after_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_a_first_list_that_fails_for_long_is_made_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """K-064: it fails past all of kopf's own tries, twice, so that the watches begin anew; in the end all is seen, by the same process."""
+    """K-064: past all of kopf's own tries, twice, so that the watches begin anew; then all is seen, by the same process."""
     server = KopfServer()
     server.refuse = lambda is_watch: None if is_watch else status(500, "injected")
     server.write("before")

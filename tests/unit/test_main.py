@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
-from typing import Any
 
 import pytest
 
@@ -57,7 +56,7 @@ async def renew_while_all_wait(client: Client, _settings: Settings, _stop: async
 
 
 async def test_the_lease_does_not_wait_behind_a_herd(monkeypatch: pytest.MonkeyPatch) -> None:
-    def operator(_settings: Settings, client: Client, **_: Any) -> Client:
+    def operator(_settings: Settings, client: Client, **_: object) -> Client:
         return client
 
     monkeypatch.setattr(Pool, "made", [], raising=False)
