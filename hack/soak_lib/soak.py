@@ -205,6 +205,8 @@ class _Soak:
             for name, process in self._operators.items()
             if process.has_ended
         ]
+        if is_settled and (unjudged := self._vitals.why_unjudged(minutes=self._plan.minutes)):
+            failures.append(unjudged)
         try:
             problems = await self._problems(is_settled=is_settled)
         except ClusterError as error:

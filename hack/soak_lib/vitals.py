@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MIB = 1 << 20
 SHORTEST_SECONDS = 180.0  # of the part that is judged: a process that has just begun still fills its caches
+JUDGED_FROM_MINUTES = 15.0  # of a soak: some process lives for long enough then
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +73,12 @@ class Vitals:
             if (half := samples[len(samples) // 2 :]) and half[-1].at - half[0].at >= SHORTEST_SECONDS
             for figure in _ALLOWED
         ]
+
+    def why_unjudged(self, *, minutes: float) -> str | None:
+        """Return what a soak of so many minutes does not show: with nothing judged, nothing has been found to grow."""
+        if minutes < JUDGED_FROM_MINUTES or self.growths():
+            return None
+        return f"growth was not judged: no process was looked at for {2 * SHORTEST_SECONDS:.0f} s without a restart"
 
     def latest(self) -> dict[str, Sample]:
         """The newest sample of each operator, of the process it is now."""

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import signal
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 import pytest
 
 from support.cluster_stories import own_namespace
 from support.control_plane import AuditTrail, ControlPlane, OperatorProcess, binaries
+from support.sampling import seed_of_commit
 from workflow_schedules.cluster.connection import Connection, from_environment
 
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 class Kubectl(Protocol):
@@ -34,11 +35,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    return (
-        "faults: every row"
-        if config.getoption("--all")
-        else f"faults: a sample, --seed {config.getoption('--seed') or 1}"
-    )
+    if config.getoption("--all"):
+        return "faults: every row"
+    asked: int | None = config.getoption("--seed")
+    return f"faults: a sample, --seed {seed_of_commit(Path(__file__).parent) if asked is None else asked}"
 
 
 @pytest.fixture(scope="session")

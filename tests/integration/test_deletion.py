@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from support.cluster_stories import a_manifest, manifests, occurrences, until
+from support.control_plane import OperatorProcess
+from support.herd import ahead, utc
+from support.scene import Scene, a_schedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
+
+    from support.control_plane import ControlPlane
 
     Kubectl = Callable[..., Any]
 
@@ -42,8 +48,30 @@ def test_a_schedule_deleted_at_once_is_gone_at_once(kubectl: Kubectl, namespace:
     assert json.loads(kubectl("get", "wfs", "-n", namespace, "-o", "json").stdout)["items"] == []
 
 
-def test_a_namespace_goes_away_without_an_operator(kubectl: Kubectl, namespace: str) -> None:
-    """K-097: with ten schedules in it, and nobody there who could clear a finalizer."""
-    for number in range(10):
-        apply(kubectl, namespace, f"s{number}", schedule="* * * * *")
-    kubectl("delete", "namespace", namespace, "--timeout=60s")
+def test_a_namespace_goes_away_when_the_operator_is_uninstalled_first(
+    control_plane: ControlPlane, kubectl: Kubectl, namespace: str, tmp_path: Path
+) -> None:
+    """K-097: ten schedules, half of them with a run that goes on, and nobody there any more who could clear a finalizer."""
+    scene = Scene(kubectl, namespace)
+    with OperatorProcess(control_plane, tmp_path) as operator:
+        operator.wait_ready()
+        names, at = [f"s{number}" for number in range(10)], utc(ahead(seconds=15))
+        scene.apply(
+            *(
+                a_schedule(name, runOnceTime=at, startingDeadlineSeconds=300, is_held=number % 2 == 0)
+                for number, name in enumerate(names)
+            )
+        )
+        scene.until(
+            lambda view: (
+                all(view.jobs(name) and view.runs(name) for name in names)
+                and all(view.outcomes(name) == ["Completed"] for name in names[1::2])
+            ),
+            seconds=90,
+            what="ten runs, of which five have ended",
+        )
+    ours = json.loads(kubectl("get", "wfs,occ,controllerrevisions", "-n", namespace, "-o", "json").stdout)["items"]
+    assert {item["kind"] for item in ours} == {"WorkflowSchedule", "ScheduleOccurrence", "ControllerRevision"}
+    assert [item["metadata"]["name"] for item in ours if item["metadata"].get("finalizers")] == []
+    kubectl("delete", "namespace", namespace, "--timeout=120s")
+    assert kubectl("get", "namespace", namespace, check=False).returncode != 0

@@ -127,6 +127,23 @@ async def test_retry_after_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
         assert server.asked("list") == 2
 
 
+async def test_a_first_list_that_fails_for_long_is_made_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """K-064: past all of kopf's own tries, twice, so that the watches begin anew; then all is seen, by the same process."""
+    server = KopfServer()
+    server.refuse = lambda is_watch: None if is_watch else status(500, "injected")
+    server.write("before")
+    async with watched(server, monkeypatch) as (listener, watching):
+        async with asyncio.timeout(60):
+            while server.asked("list") <= 2 * (1 + len(watches.BACKOFFS)):  # noqa: ASYNC110 - kopf asks from another thread
+                await asyncio.sleep(0.02)
+        assert (watching.problem, server.asked("watch"), listener.seen) == (None, 0, [])
+        server.refuse = lambda _is_watch: None
+        await listener.until_seen("before 11")
+        server.cut()
+        await listener.until_seen(server.write("after"))
+        assert watching.problem is None
+
+
 async def test_a_rotated_token_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """The old one is refused from some moment on; nothing is missed, twice in a row."""
     server, tokens = KopfServer(), ["first"]

@@ -47,6 +47,7 @@ def down() -> list[Json]:
         a_schedule("down-deadline", schedule=hour, misfirePolicy="Latest", startingDeadlineSeconds=7200),
         a_schedule("down-too-late", schedule=_hours_ago(2), misfirePolicy="Latest", startingDeadlineSeconds=60),
         a_schedule("down-gone", schedule=hour),
+        a_schedule("down-buffered", schedule="* * * * *", misfirePolicy="Latest", is_held=True),
     ]
 
 
@@ -119,9 +120,14 @@ def requests() -> list[Json]:
     """Asked for in the same breath as their schedules are made."""
     return [
         a_request("beside", "beside-manual"),
-        *(a_request(f"good-{n}", "one-successful") for n in range(3)),
-        *(a_request(f"bad-{n}", "one-failed") for n in range(3)),
+        *(a_request(f"good-{n}", "one-successful") for n in range(2)),
+        *(a_request(f"bad-{n}", "one-failed") for n in range(2)),
     ]
+
+
+def later_requests() -> list[Json]:
+    """Asked for after the first minute, so that their Jobs are the newest."""
+    return [a_request("good-2", "one-successful"), a_request("bad-2", "one-failed")]
 
 
 def one_shot_schedules(at: datetime) -> list[Json]:

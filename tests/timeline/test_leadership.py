@@ -382,7 +382,7 @@ STEPS: list[Step] = [
 
 
 def test_crashes_at_awkward_moments() -> None:
-    """K-050 K-054: within milliseconds of a due instant, three in a row."""
+    """K-050: within milliseconds of a due instant, three in a row."""
     play(STEPS, a_schedule(**MINUTELY), start="09:59")
 
 

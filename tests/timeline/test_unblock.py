@@ -369,7 +369,7 @@ def test_an_old_leader_can_not_undo_it(lag_seconds: float) -> None:
 
 
 def test_one_corrupt_record_among_150_on_a_slow_server() -> None:
-    """K-028: 149 are admitted within the allowance, and the corrupt one is blocked, alone."""
+    """K-028: 149 have their Jobs within the allowance, and the corrupt one is blocked, alone."""
 
     async def story(world: World) -> None:
         for number in range(149):
@@ -382,6 +382,9 @@ def test_one_corrupt_record_among_150_on_a_slow_server() -> None:
         world.fault(Fault(delay_seconds=0.4), matches=lambda request: request.method == "POST")
         await world.sleep_until(at("02:02"))
         assert sum("Admitted 02:00" in decided(world, f"s{number:03d}") for number in range(149)) == 149
+        made = sorted(job["metadata"]["creationTimestamp"] for job in world.server.objects("jobs", "ns"))
+        assert len(made) == 149
+        assert "2026-03-02T02:00:00Z" <= made[0] <= made[-1] <= "2026-03-02T02:01:00Z"
         assert world.status()["state"] == "Blocked"
         assert record in world.condition("Stalled")["message"]
 

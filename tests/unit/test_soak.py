@@ -11,7 +11,7 @@ import pytest
 from soak_lib import population
 from soak_lib.finisher import course_of
 from soak_lib.report import Verdict
-from soak_lib.vitals import Growth, Sample, growth_of
+from soak_lib.vitals import Growth, Sample, Vitals, growth_of
 from workflow_schedules.cluster import wire
 from workflow_schedules.core.acceptance import Accepted, accept
 
@@ -75,6 +75,24 @@ def test_growth_is_told_from_noise(row: Row) -> None:
     figures = {"rss": 100.0, "fds": 30.0, "tasks": 40.0}
     samples = [Sample(at=5.0 * n, **{**figures, row.figure: value}) for n, value in enumerate(row.values)]
     assert growth_of("op-a/1", row.figure, samples).is_flat is row.is_flat
+
+
+@pytest.mark.parametrize(
+    ("lives", "minutes", "is_said"),
+    [
+        pytest.param([350.0] * 40, 60.0, True, id="every process was killed too soon"),
+        pytest.param([], 15.0, True, id="nobody answered"),
+        pytest.param([350.0, 370.0], 60.0, False, id="one lived for long enough"),
+        pytest.param([350.0], 14.0, False, id="a short soak promises nothing of growth"),
+    ],
+)
+def test_a_long_soak_that_judged_no_growth_says_so(lives: list[float], minutes: float, *, is_said: bool) -> None:
+    vitals = Vitals()
+    for number, seconds in enumerate(lives):
+        looks = [5.0 * look for look in range(int(seconds / 5) + 1)]
+        vitals.series[f"op-a/{number}"] = [Sample(at=at, rss=100.0, fds=30.0, tasks=40.0) for at in looks]
+    assert bool(vitals.growths()) is not (is_said or minutes < 15)
+    assert bool(vitals.why_unjudged(minutes=minutes)) is is_said
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from support.conformance_wave import (
     definitions,
     down,
     kept,
+    later_requests,
     one_shot_schedules,
     requests,
     schedules,
@@ -128,6 +129,7 @@ def first_minute(wave: Wave) -> View:
         seconds=_seconds_until(wave.second) - 15,
         what="the runs of the first minute",
     )
+    scene.apply(*later_requests())
     scene.end_pods("failing", "Failed")
     scene.patch("wfs/edited", {"spec": {"input": {"turn": 2}}})
     scene.patch("wfs/resumed", {"spec": {"pause": None}})

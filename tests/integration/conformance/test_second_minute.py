@@ -40,6 +40,31 @@ def test_a_blocked_instant_is_told_by_an_event(wave: Wave) -> None:
     assert [each["type"] for each in view.events("forbid") if each["reason"] == "JobAlreadyActive"] == ["Normal"]
 
 
+@pytest.mark.usefixtures("second_minute")
+def test_one_instant_waits_for_the_run_that_goes_on(wave: Wave) -> None:
+    """Temporal: overlap policy buffer one; R16: under `Latest` the newest waits, the older are `Coalesced`, none is lost."""
+
+    def is_blocked(view: View) -> bool:
+        waits = [datetime.fromisoformat(at) for at in view.status("down-buffered").get("candidates", ())]
+        return len(waits) == 1 and waits[0] >= wave.second and view.decisions("down-buffered")[-1][1] == "Coalesced"
+
+    view = wave.scene.until(is_blocked, seconds=30, what="one instant that waits, and older ones given up for it")
+    assert (len(view.runs("down-buffered")), len(view.jobs("down-buffered"))) == (1, 1)
+    wave.scene.end_pods("down-buffered", "Succeeded")
+    view = wave.scene.until(
+        lambda view: len(view.jobs("down-buffered")) == 2, seconds=40, what="what waited started when the run had ended"
+    )
+    wave.scene.delete("wfs/down-buffered")
+    first, second = view.runs("down-buffered")
+    assert (first["status"]["outcome"], second["spec"]["open"]) == ("Completed", [second["spec"]["sequence"]])
+    log = [each for each in view.log("down-buffered") if each["spec"]["sequence"] > first["spec"]["sequence"]]
+    between = [each for each in log if each["spec"]["sequence"] < second["spec"]["sequence"]]
+    assert {each["spec"]["decision"] for each in between} == {"Coalesced"}
+    instants = [datetime.fromisoformat(each["spec"]["scheduledTime"]) for each in (first, second)]
+    given_up = sum(each["spec"].get("span", {"count": 1})["count"] for each in between)
+    assert (instants[1] - instants[0]).total_seconds() == 60 * (given_up + 1)
+
+
 def test_replace_ends_the_old_run_first(second_minute: View, wave: Wave) -> None:
     """CronJob e2e: should replace jobs when ReplaceConcurrent; CronWorkflow e2e: Replace; R14."""
     assert second_minute.decisions("replace") == [(at, "Admitted") for at in wave.instants]

@@ -1,13 +1,13 @@
 """The stage of these tests, and which rows are played: a seeded sample, or every one with `--all`.
 
-A sample is of some files, and of so many rows of each as it says in SAMPLE; what has no rows goes with its file.
+A sample is of some files that have quick rows, and of so many of each as it says in SAMPLE; what has no rows goes with its
+file. Each commit has a sample of its own.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +15,7 @@ import pytest
 from support.cluster_stories import own_namespace
 from support.control_plane import AuditTrail, FaultProxy, OperatorProcess
 from support.faulty import SETTINGS, Stage
+from support.sampling import Offer, draw, seed_of_commit
 from support.scene import Scene
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 ALWAYS = {"test_requests.py", "test_kills.py"}
-DEFAULT_SEED = 1
 FILES = 4  # of the others, so that a sample takes two minutes
 
 
@@ -36,30 +36,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out what the sample leaves out; a row that is named on the command line is played."""
     if config.getoption("--all", default=False) or any("::" in argument for argument in config.args):
         return
-    files: dict[Path, list[pytest.Item]] = defaultdict(list)
+    files: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         if item.path.is_relative_to(HERE):
-            files[item.path].append(item)
-    random = Random(config.getoption("--seed") or DEFAULT_SEED)
-    sometimes = sorted(path for path in files if path.name not in ALWAYS)
-    drawn = set(random.sample(sometimes, FILES)) if len(sometimes) > FILES else set(sometimes)
-    kept: set[pytest.Item] = set()
-    for path, found in sorted(files.items()):
-        sample = _sample(found, random)
-        if path.name in ALWAYS or path in drawn:
-            kept.update(sample)
+            files[item.path.name].append(item)
+    asked: int | None = config.getoption("--seed")
+    offers = {name: _offer(found) for name, found in files.items()}
+    sample = draw(offers, always=ALWAYS, files=FILES, seed=seed_of_commit(HERE) if asked is None else asked)
+    kept = {item for rows in sample.values() for item in rows}
+    kept |= {item for name in sample for item in files[name] if not hasattr(item, "callspec")}
     left_out = [item for found in files.values() for item in found if item not in kept]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not item.path.is_relative_to(HERE) or item in kept]
 
 
-def _sample(found: list[pytest.Item], random: Random) -> list[pytest.Item]:
-    """Draw as many rows of a file as it says, and what has no rows."""
-    rows = [item for item in found if hasattr(item, "callspec")]
-    quick = [item for item in rows if not _is_slow(item)]
-    size = min(getattr(found[0].module, "SAMPLE", len(quick)), len(quick))  # type: ignore[attr-defined]
-    return [item for item in found if item not in rows] + random.sample(quick, size)
+def _offer(found: list[pytest.Item]) -> Offer[pytest.Item]:
+    """Return a file's quick rows, and how many of them it says are enough."""
+    quick = [item for item in found if hasattr(item, "callspec") and not _is_slow(item)]
+    return Offer(rows=quick, size=min(getattr(found[0].module, "SAMPLE", len(quick)), len(quick)))  # type: ignore[attr-defined]
 
 
 def _is_slow(item: pytest.Item) -> bool:
