@@ -383,7 +383,7 @@ MUTANTS = [
             ),
             seconds=260.0,
         ),
-        frozenset({"I4"}),
+        frozenset({"I4", "late"}),  # the record of who slept is stored, beside that of who decided meanwhile
     ),
     Mutant(
         "takeover on the standby's cache",
