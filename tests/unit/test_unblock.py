@@ -129,6 +129,7 @@ SEEN_1 = a_schedule(status=a_status(log_head=1, counts=Counts(admitted=5)))
 SEEN_2 = a_schedule(status=a_status(log_head=2, counts=Counts(admitted=6)))
 ADMITTED = [
     ("one that can't be read", [BASE, TORN], 2, no_jobs, None, 1),
+    ("though it is the very first", [listed(an_admission(1), is_readable=False)], 1, no_jobs, None, 1),
     ("though it has ended", [BASE, TORN_END], 2, no_jobs, None, 1),
     ("and one behind it", [BASE, TORN, listed(an_admission(3, open=(3,)), is_readable=False)], 3, no_jobs, None, 2),
     ("nothing else that can't be read", [BASE, listed(a_record(2), is_readable=False)], 2, no_jobs, None, 0),

@@ -268,7 +268,7 @@ def _given_up(head: Record | None, schedule: Schedule, until: datetime) -> Verdi
 def _totals(counted: Totals, head: Record | None, schedule: Schedule, part: list[Listed], kept: list[Listed]) -> Totals:
     """Return the totals of the last record to trust, or the status's where that knows more; runs of after that count, too."""
     status, number = schedule.status, head.number if head else 0
-    if status is not None and status.counts is not None and (head is None or number < _stored_head(schedule)):
+    if status is not None and status.counts is not None and number < _stored_head(schedule):
         number = _stored_head(schedule)
         counted = Totals(
             **{name: getattr(status.counts, name) for name in Counts.model_fields},
