@@ -1,19 +1,15 @@
-"""Which rows a sample plays, drawn by a seed; and a seed that is another one for each commit."""
+"""Which rows a sample plays, drawn by a seed."""
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from random import Random
 from typing import Generic, TypeVar
 
 Row = TypeVar("Row")
 
-WITHOUT_COMMIT = 1
-_DIGITS = 6  # of the commit's name: short enough to be typed again
+DEFAULT_SEED = 1  # one that changed by itself would have each commit answer for rows that it has nothing to do with
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,15 +27,3 @@ def draw(offers: Mapping[str, Offer[Row]], *, always: Collection[str], files: in
     sometimes = [name for name in able if name not in always]
     drawn = {*always, *random.sample(sometimes, min(files, len(sometimes)))}
     return {name: random.sample(offers[name].rows, offers[name].size) for name in able if name in drawn}
-
-
-@cache
-def seed_of_commit(folder: Path) -> int:
-    """Return a seed that stays the same for a commit, so that its CI can be run again; 1 where there is no commit to ask."""
-    try:
-        asked = subprocess.run(
-            ["git", "rev-parse", "HEAD"], cwd=folder, capture_output=True, text=True, check=False, timeout=10
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return WITHOUT_COMMIT
-    return int(asked.stdout[:_DIGITS], 16) if asked.returncode == 0 else WITHOUT_COMMIT

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-from pathlib import Path
-
-from support.sampling import WITHOUT_COMMIT, Offer, draw, seed_of_commit
+from support.sampling import Offer, draw
 
 OFFERS = {
     "always": Offer(rows=list(range(100, 150)), size=12),
@@ -30,17 +27,3 @@ def test_every_draw_gives_rows_and_every_row_has_its_turn() -> None:
         assert len(set(sample(seed)["always"])) == 12
     played = {row for seed in SEEDS for rows in sample(seed).values() for row in rows}
     assert played == {row for offer in OFFERS.values() for row in offer.rows}
-
-
-def test_each_commit_has_a_seed_of_its_own(tmp_path: Path) -> None:
-    assert seed_of_commit(tmp_path) == WITHOUT_COMMIT
-    checkout = tmp_path / "checkout"
-    seeds = []
-    for message in ("first", "second"):
-        who = ["-c", "user.name=x", "-c", "user.email=x@example.com", "-c", "commit.gpgsign=false"]
-        subprocess.run(["git", "init", "--quiet", checkout], check=True)
-        subprocess.run(["git", *who, "commit", "--quiet", "--allow-empty", "-m", message], cwd=checkout, check=True)
-        seed_of_commit.cache_clear()
-        seeds.append(seed_of_commit(checkout))
-        assert seed_of_commit(checkout) == seeds[-1]
-    assert seeds[0] != seeds[1]

@@ -1,7 +1,7 @@
 """The stage of these tests, and which rows are played: a seeded sample, or every one with `--all`.
 
 A sample is of some files that have quick rows, and of so many of each as it says in SAMPLE; what has no rows goes with its
-file. Each commit has a sample of its own.
+file.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 from support.cluster_stories import own_namespace
 from support.control_plane import AuditTrail, FaultProxy, OperatorProcess
 from support.faulty import SETTINGS, Stage
-from support.sampling import Offer, draw, seed_of_commit
+from support.sampling import DEFAULT_SEED, Offer, draw
 from support.scene import Scene
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             files[item.path.name].append(item)
     asked: int | None = config.getoption("--seed")
     offers = {name: _offer(found) for name, found in files.items()}
-    sample = draw(offers, always=ALWAYS, files=FILES, seed=seed_of_commit(HERE) if asked is None else asked)
+    sample = draw(offers, always=ALWAYS, files=FILES, seed=DEFAULT_SEED if asked is None else asked)
     kept = {item for rows in sample.values() for item in rows}
     kept |= {item for name in sample for item in files[name] if not hasattr(item, "callspec")}
     left_out = [item for found in files.values() for item in found if item not in kept]
