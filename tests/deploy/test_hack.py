@@ -176,6 +176,21 @@ def test_a_change_that_is_said_to_change_nothing_is_there_and_nobody_notices_it(
     assert list(equivalents.wrong(frozenset({"f: a  ->  b"}), tried)) == want
 
 
+# The bench
+
+
+def test_the_bench_of_decisions_measures_the_situations_that_it_names(tmp_path: Path) -> None:
+    """It refuses a row whose decision is another one; how long they take is not for a test to say."""
+    script, file = HACK / "bench_lib" / "decide_bench.py", tmp_path / "rows.json"
+    done = run(sys.executable, script, "--rounds", "1", "--json", file)
+    names = [row["name"] for row in json.loads(file.read_text())["rows"]]
+    assert {name.partition(",")[0] for name in names} == {
+        "nothing due", "admitted", "blocked", "missed", "Baseline", "a run",
+    }  # fmt: skip
+    assert [line[:36].rstrip() for line in done.stdout.splitlines() if line.endswith("%")] == names
+    assert done.returncode == ("slower than issue 4 allows" in done.stderr)
+
+
 # Locks
 
 

@@ -18,7 +18,7 @@ from workflow_schedules.api.schedule import ConcurrencyPolicy, MisfirePolicy
 from workflow_schedules.core.acceptance import trigger_of
 from workflow_schedules.core.due_times import due_times, is_excluded, parse_cron
 from workflow_schedules.core.jitter import Jitter
-from workflow_schedules.core.misfire import Judgement, Misfire, Verdict, judge_due, undecided
+from workflow_schedules.core.misfire import Judgement, Misfire, Verdict, all_due, judge_due, undecided
 
 SKIP, LATEST, ALL = MisfirePolicy.SKIP, MisfirePolicy.LATEST, MisfirePolicy.ALL
 
@@ -142,6 +142,22 @@ def test_judge_due(case: Case) -> None:
     trigger = parse_cron(case.expression, "UTC")
     got = judge_due(trigger, case.rule, after=at(case.after), now=at(case.now), free_slots=case.free_slots)
     assert got == case.want
+
+
+@pytest.mark.parametrize(
+    ("name", "after", "until", "want"),
+    [
+        ("the calendar has no more", "10:30", "11:00", None),
+        ("the next one comes later", "10:00", "10:29", None),
+        ("the next one is the last second of it", "10:00", "10:30", ("10:30", "10:30", 1)),
+        ("more than one", "09:30", "12:00", ("10:00", "10:30", 2)),
+    ],
+)
+def test_all_due(name: str, after: str, until: str, want: tuple[str, str, int] | None) -> None:
+    """R17: what is given up at once is one verdict, or none where nothing is."""
+    ends = trigger_of(a_spec(schedule=HALF_HOURLY, end_time=at("10:30")))
+    found = all_due(ends, at(after), at(until), Decision.SUPERSEDED)
+    assert found == (want and verdict(Decision.SUPERSEDED, *want)), name
 
 
 @pytest.mark.parametrize("policy", [LATEST, ALL])

@@ -151,9 +151,10 @@ def is_excluded(trigger: Trigger, instant: datetime) -> bool:
 
 def next_exclusion(trigger: Trigger, instant: datetime) -> datetime | None:
     """Return when the first date to exclude begins after an instant that is on none, or None."""
-    excluded, seconds = _excluded(trigger), to_seconds(instant)
+    excluded = _excluded(trigger)
     if not excluded:
         return None
+    seconds = to_seconds(instant)
     date = wall_times.local_date(trigger.zone_name, seconds)
     following = min((day for day in excluded if day > date), default=None)
     return None if following is None else to_utc(wall_times.start_of_date(trigger.zone_name, following, seconds))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workflow_schedules.api.common import MAX_MESSAGE_LENGTH
+from workflow_schedules.api.common import MAX_MESSAGE_LENGTH, format_utc
 from workflow_schedules.api.occurrence import (
     Cause,
     Decision,
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from workflow_schedules.core.model import Record, Run, Schedule, Snapshot, Template
 
 FORMAT = 1
+# what all records share, copied for each of them: making a model with all its fields takes ten times as long
+_BLANK = ScheduleOccurrenceSpec(schedule_ref=ScheduleRef(name="-"), format=FORMAT, cause=Cause.SCHEDULED)
 _SEEN = ("generation", "spec_hash", "definition_uid", "definition_generation")
 
 
@@ -92,9 +94,7 @@ def baseline(
     before = watermark(snapshot)
     message = f"{reason} at generation {schedule.generation}" + (f": {detail}" if detail else "")
     if before is not None and before < consumed_through:
-        message += (
-            f"; instants after {before:%Y-%m-%dT%H:%M:%SZ} through {consumed_through:%Y-%m-%dT%H:%M:%SZ} are consumed"
-        )
+        message += f"; instants after {format_utc(before)} through {format_utc(consumed_through)} are consumed"
     record = _record(snapshot, schedule, Decision.BASELINE, state=state)
     update: dict[str, object] = {
         "reason": reason,
@@ -183,7 +183,7 @@ def verdict_message(snapshot: Snapshot, verdict: Verdict, *, now: datetime) -> s
             replaced = replaced_by_next(snapshot)
             place = "" if replaced is None else f", in place of number {replaced}"
             late = (now - verdict.last).total_seconds()
-            return f"due at {verdict.last:%Y-%m-%dT%H:%M:%SZ}, admitted {late:.0f} s after it{place}"
+            return f"due at {format_utc(verdict.last)}, admitted {late:.0f} s after it{place}"
         case Decision.SKIPPED_OVERLAP:
             names = ", ".join(run.record.ref.name for run in open_runs(snapshot.runs)[:3])
             return f"no free slot: {names} had not finished"
@@ -248,26 +248,25 @@ def _record(snapshot: Snapshot, schedule: Schedule, decision: Decision, *, state
     head, definition, writer = snapshot.head, snapshot.definition, snapshot.writer
     spec = schedule.spec
     names_definition = spec is not None and spec.workflow_ref is not None
-    return ScheduleOccurrenceSpec.model_construct(
-        schedule_ref=ScheduleRef.model_construct(name=schedule.ref.name, uid=schedule.uid),
-        sequence=next_number(head),
-        format=FORMAT,
-        previous_uid=head.uid if head else None,
-        cause=Cause.SCHEDULED,
-        decision=decision,
-        revision=head.spec.revision if head else 1,
-        spec_hash=schedule.spec_hash,
-        generation=schedule.generation,
-        definition_uid=definition.uid if definition and names_definition else None,
-        definition_generation=definition.generation if definition and names_definition else None,
-        state=state,
-        consumed_through_time=watermark(snapshot),
-        open=tuple(run.record.number for run in open_runs(snapshot.runs)),
-        totals=_totals(snapshot, schedule),
-        fencing_epoch=writer.epoch,
-        writer=writer.identity,
-        lease=writer.lease,
-    )
+    said: dict[str, object] = {
+        "schedule_ref": ScheduleRef(name=schedule.ref.name, uid=schedule.uid),
+        "sequence": next_number(head),
+        "previous_uid": head.uid if head else None,
+        "decision": decision,
+        "revision": head.spec.revision if head else 1,
+        "spec_hash": schedule.spec_hash,
+        "generation": schedule.generation,
+        "definition_uid": definition.uid if definition and names_definition else None,
+        "definition_generation": definition.generation if definition and names_definition else None,
+        "state": state,
+        "consumed_through_time": watermark(snapshot),
+        "open": tuple(run.record.number for run in open_runs(snapshot.runs)),
+        "totals": _totals(snapshot, schedule),
+        "fencing_epoch": writer.epoch,
+        "writer": writer.identity,
+        "lease": writer.lease,
+    }
+    return _BLANK.model_copy(update=said)
 
 
 def _totals(snapshot: Snapshot, schedule: Schedule) -> Totals:
@@ -278,4 +277,4 @@ def _totals(snapshot: Snapshot, schedule: Schedule) -> Totals:
         update["counted_failures"] = counted
     if asked is not None and (totals.last_successful_time is None or asked > totals.last_successful_time):
         update["last_successful_time"] = asked  # a run that people asked for counts here, too (R27)
-    return totals.model_copy(update=update)
+    return totals.model_copy(update=update) if update else totals

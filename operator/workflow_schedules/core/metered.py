@@ -184,7 +184,8 @@ def _metered(name: str, keyword: Keyword) -> Keyword:
     fixed = _KEYWORD_COST + (_REFERENCE_COST if name == "$ref" else 0)
 
     def check(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError] | None:  # noqa: ANN401
-        _spend(fixed + branch * _length(value) + (_length(value) + _length(instance)) // 8)
+        size = _length(value)
+        _spend(fixed + branch * size + (size + _length(instance)) // 8)
         return keyword(validator, value, instance, schema)
 
     def check_wordy(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:  # noqa: ANN401

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, assert_never
 
 from workflow_schedules.api.occurrence import Decision
@@ -121,56 +121,62 @@ def judge_due(
 
     Source: contract R16, R17, `excludeDates`, `maxJitterSeconds`.
     """
-    until, spread = now, None
-    newest = latest_due_time(trigger, after=after, until=now)
-    if newest is not None and jitter.start_of(newest, trigger) > now and not is_excluded(trigger, newest):
-        until, spread = newest - _ONE_SECOND, newest  # only the newest can be waiting: a delay ends before half the gap
-        misfire = replace(misfire, keep=min(misfire.keep, MAX_WAITING - 1))
-    judged = _judge(trigger, misfire, after=after, until=until, now=now, free_slots=free_slots, jitter=jitter)
+    oldest = next_due_time(trigger, after=after)
+    if oldest is None or oldest > now:
+        return Judgement()
+    spread = _waits_for_jitter(trigger, oldest, now, jitter)
+    if spread is None:
+        return _judge(trigger, misfire, oldest=oldest, until=now, now=now, free_slots=free_slots, jitter=jitter)
+    if spread == oldest:
+        return Judgement(spread=spread)
+    misfire, until = replace(misfire, keep=min(misfire.keep, MAX_WAITING - 1)), spread - _ONE_SECOND
+    judged = _judge(trigger, misfire, oldest=oldest, until=until, now=now, free_slots=free_slots, jitter=jitter)
     return replace(judged, spread=spread)
+
+
+def _waits_for_jitter(trigger: Trigger, oldest: datetime, now: datetime, jitter: Jitter) -> datetime | None:
+    """Return the due instant that may not start yet; only the newest can be one: a delay ends before half the gap."""
+    if not jitter.max_seconds:
+        return None
+    newest = latest_due_time(trigger, after=oldest, until=now) or oldest
+    return newest if jitter.start_of(newest, trigger) > now and not is_excluded(trigger, newest) else None
 
 
 def _judge(
     trigger: Trigger,
     misfire: Misfire,
     *,
-    after: datetime,
+    oldest: datetime,
     until: datetime,
     now: datetime,
     free_slots: int,
     jitter: Jitter,
 ) -> Judgement:
     """Judge the oldest stretch of instants between two excluded dates; nearly always there is but one."""
-    oldest = next_due_time(trigger, after=after)
-    if oldest is None or oldest > until:
-        return Judgement()
     if is_excluded(trigger, oldest):
-        return Judgement(
-            verdict=all_due(trigger, after, _excluded_through(trigger, oldest, until), Decision.SKIPPED_EXCLUDED)
-        )
+        through = _excluded_through(trigger, oldest, until)
+        return Judgement(verdict=_from(oldest, trigger, through, Decision.SKIPPED_EXCLUDED))
     exclusion = next_exclusion(trigger, oldest)
     end = until if exclusion is None else min(until, exclusion - _ONE_SECOND)
-    late_until = _late_until(trigger, misfire, after, now, jitter)
-    if late_until is not None and (late := all_due(trigger, after, min(late_until, end), Decision.SKIPPED_MISFIRE)):
-        return Judgement(verdict=late)
+    late_until = _late_until(trigger, misfire, oldest, now, jitter)
+    if late_until is not None and oldest <= min(late_until, end):
+        return Judgement(verdict=_from(oldest, trigger, min(late_until, end), Decision.SKIPPED_MISFIRE))
     most = free_slots if misfire.policy is MisfirePolicy.SKIP else misfire.keep
     newer = list(islice(_newest_not_excluded(trigger, end, until), most))
     match misfire.policy:
         case MisfirePolicy.SKIP:
-            return _skip(trigger, after, end, free_slots, newer=len(newer))
+            return _skip(trigger, oldest, end, free_slots, newer=len(newer))
         case MisfirePolicy.LATEST | MisfirePolicy.ALL:
-            return _retain(trigger, after, end, free_slots, keep=misfire.keep, newer=newer)
+            return _retain(trigger, oldest, end, free_slots, keep=misfire.keep, newer=newer)
         case _:
             assert_never(misfire.policy)
 
 
-def _late_until(trigger: Trigger, misfire: Misfire, after: datetime, now: datetime, jitter: Jitter) -> datetime | None:
+def _late_until(trigger: Trigger, misfire: Misfire, oldest: datetime, now: datetime, jitter: Jitter) -> datetime | None:
     """Return the time through which instants are late: a start at instant + jitter + deadline is still in time."""
-    if misfire.deadline is None:
+    if misfire.deadline is None or oldest > now - misfire.deadline:
         return None
-    newest = latest_due_time(trigger, after=after, until=now - misfire.deadline)
-    if newest is None:
-        return None
+    newest = latest_due_time(trigger, after=oldest, until=now - misfire.deadline) or oldest
     return newest if jitter.start_of(newest, trigger) + misfire.deadline < now else newest - _ONE_SECOND
 
 
@@ -191,25 +197,29 @@ def _newest_not_excluded(trigger: Trigger, after: datetime, until: datetime) -> 
             until = newest - _ONE_SECOND
 
 
-def _skip(trigger: Trigger, after: datetime, end: datetime, free_slots: int, *, newer: int) -> Judgement:
+def _newest_first(trigger: Trigger, oldest: datetime, end: datetime) -> Iterator[datetime]:
+    return chain(newest_due_times(trigger, after=oldest, until=end), (oldest,))
+
+
+def _skip(trigger: Trigger, oldest: datetime, end: datetime, free_slots: int, *, newer: int) -> Judgement:
     if free_slots == 0:
-        return Judgement(verdict=all_due(trigger, after, end, Decision.SKIPPED_OVERLAP))
+        return Judgement(verdict=_from(oldest, trigger, end, Decision.SKIPPED_OVERLAP))
     slots = free_slots - newer  # the newest start
-    newest = list(islice(newest_due_times(trigger, after=after, until=end), max(slots, 0) + 1))
+    newest = list(islice(_newest_first(trigger, oldest, end), max(slots, 0) + 1))
     if len(newest) > slots:
-        return Judgement(verdict=all_due(trigger, after, newest[-1], Decision.SKIPPED_MISFIRE))
+        return Judgement(verdict=_from(oldest, trigger, newest[-1], Decision.SKIPPED_MISFIRE))
     return Judgement(verdict=_one(newest[-1]))
 
 
 def _retain(
-    trigger: Trigger, after: datetime, end: datetime, free_slots: int, *, keep: int, newer: list[datetime]
+    trigger: Trigger, oldest: datetime, end: datetime, free_slots: int, *, keep: int, newer: list[datetime]
 ) -> Judgement:
     # older ones are given up as soon as a newer one is due, so that only the candidates are ever without a record
-    here = list(islice(newest_due_times(trigger, after=after, until=end), keep - len(newer) + 1))
+    here = list(islice(_newest_first(trigger, oldest, end), keep - len(newer) + 1))
     fallen = here.pop() if len(here) + len(newer) > keep else None
     waiting = tuple(reversed((*newer, *here)))
     if fallen is not None:
-        return Judgement(verdict=all_due(trigger, after, fallen, Decision.COALESCED), candidates=waiting)
+        return Judgement(verdict=_from(oldest, trigger, fallen, Decision.COALESCED), candidates=waiting)
     if free_slots:
         return Judgement(verdict=_one(waiting[0]), candidates=waiting[1:])
     return Judgement(candidates=waiting)
@@ -222,10 +232,16 @@ def _one(instant: datetime) -> Verdict:
 def all_due(trigger: Trigger, after: datetime, until: datetime, decision: Decision) -> Verdict | None:
     """Return one verdict about all instants in ``(after, until]``, or None where there are none."""
     first = next_due_time(trigger, after=after)
-    last = latest_due_time(trigger, after=after, until=until)
-    if first is None or last is None:
-        return None
-    return Verdict(decision=decision, first=first, last=last, count=count_due_times(trigger, after=after, until=until))
+    return None if first is None or first > until else _from(first, trigger, until, decision)
+
+
+def _from(first: datetime, trigger: Trigger, until: datetime, decision: Decision) -> Verdict:
+    """Return one verdict about an instant and all that come after it through `until`."""
+    last = latest_due_time(trigger, after=first, until=until)
+    if last is None:
+        return Verdict(decision=decision, first=first, last=first, count=1)
+    count = 1 + count_due_times(trigger, after=first, until=until)
+    return Verdict(decision=decision, first=first, last=last, count=count)
 
 
 def undecided(trigger: Trigger, *, after: datetime, until: datetime, besides: tuple[datetime, ...]) -> Verdict | None:

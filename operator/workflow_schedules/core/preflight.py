@@ -65,9 +65,9 @@ def preflight(snapshot: Snapshot, schedule: Schedule, *, scheduled_time: datetim
     spec = schedule.spec
     if spec is None:
         return Passed(input_json=None)
-    resolved = resolve_input(spec.input, spec.input_from, _facts(snapshot, schedule, scheduled_time))
     if not spec.input_from:  # it is the input that was accepted with the schedule
-        return Passed(input_json=None if resolved is None else input_text(resolved))
+        return Passed(input_json=None if spec.input is None else input_text(spec.input))
+    resolved = resolve_input(spec.input, spec.input_from, _facts(snapshot, schedule, scheduled_time))
     return judge_input(resolved, snapshot.definition)
 
 

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
+from itertools import accumulate
 
 from workflow_schedules.api.schedule import RepeatedTimePolicy, SkippedTimePolicy
 from workflow_schedules.core.zones import FIRST_SECOND, LAST_SECOND, to_seconds
@@ -185,6 +186,13 @@ def minutes_by_day(calendar_: Calendar, year: int, month: int) -> dict[int, tupl
         day: _union(tuple(cron for cron, matching in zip(calendar_.crons, days, strict=True) if day in matching))
         for day in sorted(frozenset().union(*days))
     }
+
+
+@lru_cache(maxsize=16384)
+def counts_by_day(calendar_: Calendar, year: int, month: int) -> tuple[int, ...]:
+    """Return how often a calendar fires in a month before each of its days, and in all of it."""
+    found, last = minutes_by_day(calendar_, year, month), calendar.monthrange(year, month)[1]
+    return tuple(accumulate((len(found.get(day, ())) for day in range(1, last + 1)), initial=0))
 
 
 @lru_cache(maxsize=65536)

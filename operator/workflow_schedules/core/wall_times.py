@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from workflow_schedules.api.schedule import RepeatedTimePolicy, SkippedTimePolicy
 from workflow_schedules.core import zones
-from workflow_schedules.core.triggers import matching_days, minutes_by_day
+from workflow_schedules.core.triggers import counts_by_day, matching_days, minutes_by_day
 from workflow_schedules.core.zones import to_utc
 
 if TYPE_CHECKING:
@@ -29,21 +29,23 @@ def ascending(calendar: Calendar, low: int, high: int) -> Iterator[int]:
     """Yield the instants in ``(low, high]``, oldest first."""
     for stretch in stretches_near(calendar, low, high, newest_first=False):
         moved = _moved_out_of_gap(calendar, stretch, low, high)
-        if moved is not None:
+        found = _instants(calendar, stretch, low, high, newest_first=False)
+        if moved is None:
+            yield from found
+        else:
             yield moved
-        for instant in _instants(calendar, stretch, low, high, newest_first=False):
-            if instant != moved:
-                yield instant
+            yield from (instant for instant in found if instant != moved)
 
 
 def descending(calendar: Calendar, low: int, high: int) -> Iterator[int]:
     """Yield the instants in ``(low, high]``, newest first."""
     for stretch in stretches_near(calendar, low, high, newest_first=True):
         moved = _moved_out_of_gap(calendar, stretch, low, high)
-        for instant in _instants(calendar, stretch, low, high, newest_first=True):
-            if instant != moved:
-                yield instant
-        if moved is not None:
+        found = _instants(calendar, stretch, low, high, newest_first=True)
+        if moved is None:
+            yield from found
+        else:
+            yield from (instant for instant in found if instant != moved)
             yield moved
 
 
@@ -92,8 +94,7 @@ def stretches_near(calendar: Calendar, low: int, high: int, *, newest_first: boo
     if low >= high:
         return
     zone = zones.load_zone(calendar.zone_name)
-    begin, end = to_utc(low), to_utc(high)
-    months = range(begin.year * 12 + begin.month - 1, end.year * 12 + end.month)
+    months = _months(low // _DAY, high // _DAY)
     for index in reversed(months) if newest_first else months:
         year, month = divmod(index, 12)
         if not _has_matching_day_near(calendar, year, month + 1):
@@ -117,12 +118,26 @@ def _instants(calendar: Calendar, stretch: Stretch, low: int, high: int, *, newe
 def _count_in(calendar: Calendar, stretch: Stretch, low: int, high: int) -> int:
     first, last = _wall_bounds(calendar, stretch, low, high)
     total = 0
-    for day, minutes in _days(calendar, first // _DAY, last // _DAY, newest_first=False):
-        total += max(0, _index_after(minutes, last - day * _DAY) - _index_from(minutes, first - day * _DAY))
+    for index in _months(first // _DAY, last // _DAY) if first <= last else ():
+        year, month = divmod(index, 12)
+        start = (_day_before(year, month + 1) + 1) * _DAY
+        total += _count_before(calendar, year, month + 1, last + 1 - start)
+        total -= _count_before(calendar, year, month + 1, first - start)
     moved = _moved_out_of_gap(calendar, stretch, low, high)
     if moved is None:
         return total
     return total + (next(_instants(calendar, stretch, moved - 1, moved, newest_first=False), None) is None)
+
+
+def _count_before(calendar: Calendar, year: int, month: int, second: int) -> int:
+    """Count the matching minutes of a month before one of its wall-clock seconds; none or all where that is outside of it."""
+    if second <= 0:
+        return 0
+    day, second = divmod(second, _DAY)
+    counts = counts_by_day(calendar, year, month)
+    if day >= len(counts) - 1:
+        return counts[-1]
+    return counts[day] + _index_from(minutes_by_day(calendar, year, month).get(day + 1, ()), second)
 
 
 def _wall_bounds(calendar: Calendar, stretch: Stretch, low: int, high: int) -> tuple[int, int]:
@@ -137,15 +152,25 @@ def _days(
     calendar: Calendar, first_day: int, last_day: int, *, newest_first: bool
 ) -> Iterator[tuple[int, tuple[int, ...]]]:
     """Yield the matching days of a range of days since 1970, each with its minutes."""
-    begin, end = to_utc(first_day * _DAY), to_utc(last_day * _DAY)
-    months = range(begin.year * 12 + begin.month - 1, end.year * 12 + end.month)
+    months = _months(first_day, last_day)
     for index in reversed(months) if newest_first else months:
         year, month = divmod(index, 12)
-        found = minutes_by_day(calendar, year, month + 1)
-        before = date(year, month + 1, 1).toordinal() - _EPOCH_ORDINAL - 1
-        for day in reversed(found) if newest_first else found:
-            if first_day <= before + day <= last_day:
+        found, before = minutes_by_day(calendar, year, month + 1), _day_before(year, month + 1)
+        days = range(max(first_day - before, 1), min(last_day - before, 31) + 1)
+        for day in reversed(days) if newest_first else days:
+            if day in found:
                 yield before + day, found[day]
+
+
+def _months(first_day: int, last_day: int) -> range:
+    """Return the months that a range of days since 1970 lies in, each as twelve times its year and what it has before it."""
+    begin, end = date.fromordinal(first_day + _EPOCH_ORDINAL), date.fromordinal(last_day + _EPOCH_ORDINAL)
+    return range(begin.year * 12 + begin.month - 1, end.year * 12 + end.month)
+
+
+def _day_before(year: int, month: int) -> int:
+    """Return the day before a month, as days since 1970."""
+    return date(year, month, 1).toordinal() - _EPOCH_ORDINAL - 1
 
 
 def _index_from(minutes: tuple[int, ...], second: int) -> int:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 TZDATA_VERSION: str = tzdata.IANA_VERSION
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND = timedelta(seconds=1)
 _DAY_SECONDS = 86400
 _PROBE_SECONDS = 6 * 86400  # no zone of tzdata has two changes closer than this (held by a test)
 _PLACEHOLDERS = frozenset(
@@ -91,18 +92,18 @@ def load_zone(name: str) -> ZoneInfo:
 
 def to_seconds(moment: datetime) -> int:
     """Return whole UTC seconds since 1970, rounded down."""
-    return (moment - _EPOCH) // timedelta(seconds=1)
+    return (moment - _EPOCH) // _SECOND
 
 
 def to_utc(seconds: int) -> datetime:
     """Return the aware UTC datetime of `seconds` since 1970."""
-    return _EPOCH + timedelta(seconds=seconds)
+    return _EPOCH + seconds * _SECOND
 
 
 def offset_at(zone: ZoneInfo, seconds: int) -> int:
     """Return the zone's offset, in seconds east of UTC, at that UTC second."""
     offset = to_utc(seconds).astimezone(zone).utcoffset()
-    return 0 if offset is None else offset // timedelta(seconds=1)
+    return 0 if offset is None else offset // _SECOND
 
 
 def stretches(zone: ZoneInfo, *, year: int, month: int) -> tuple[Stretch, ...]:
@@ -121,7 +122,7 @@ def _month_stretches(name: str, year: int, month: int) -> tuple[Stretch, ...]:
     )
     fixed = zone.utcoffset(None)
     if fixed is not None:
-        offset = fixed // timedelta(seconds=1)
+        offset = fixed // _SECOND
         return (Stretch(begin=begin, end=end, offset=offset, previous_offset=offset, changed_at=begin),)
     look_back = max(begin - _DAY_SECONDS, FIRST_SECOND)  # a repeated hour may reach over from the month before
     found = _split(zone, look_back, end)
