@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from workflow_schedules.api.common import wire_name
+from workflow_schedules.api.definition import WorkflowDefinitionSpec
+from workflow_schedules.api.schedule import WorkflowScheduleSpec
 from workflow_schedules.cli.main import main
 
 TEMPLATE = {
@@ -69,6 +72,7 @@ REFUSED = [
     ("two edits at one time", (*SPAN, *(2 * ("--edit", "2026-03-06T10:01:00Z=wfs.yaml"))), 1, "two edits at one time"),
     ("an edit of a file that is not there", (*SPAN, "--edit", "2026-03-06T10:01:00Z=no.yaml"), 1, "no.yaml: can't be read"),
     ("more than it answers in time", (*FROM, "--to", "2036-03-06T10:00:00Z"), 1, "5260320 instants until 2036"),
+    ("runs of a file without a name", (*SPAN, "--runs", ""), 1, "'' is no name of a file; write a path"),
     ("no span", (*SPAN, "--outage", "2026-03-06T10:01:00Z"), 2, "write A..B"),
     ("a time without an offset", (*SPAN, "--pause", "2026-03-06T10:01:00..2026-03-06T10:02:00Z"), 2, "explicit offset"),
     ("no edit", (*SPAN, "--edit", "2026-03-06T10:01:00Z"), 2, "write T=FILE"),
@@ -97,6 +101,17 @@ BAD_RUNS = [
     ("empty", "", "is no list of runs"),
     ("no entry", "- 5", "runs[0]: 5 is no run"),
     ("no length", "- {outcome: Failed}", "runs[0].seconds: None is no length of a run; write 0 to"),
+    (
+        "a length that is null",
+        "- {seconds: null, outcome: Failed}",
+        "runs[0].seconds: None is no length of a run; write 0 to",
+    ),
+    (
+        "an outcome that is a list",
+        "- {seconds: 1, outcome: [Failed]}",
+        "runs[0].outcome: ['Failed'] is unknown; write one of",
+    ),
+    ("an entry that is null", "- null", "runs[0]: None is no run; write an entry such as"),
     ("a length of text", "- {seconds: 5}\n- {seconds: long}", "runs.yaml:2: runs[1].seconds: 'long'"),
     (
         "an outcome that nothing has",
@@ -134,6 +149,17 @@ def test_a_run_by_its_instant_takes_no_turn(capsys: pytest.CaptureFixture[str]) 
         ("10:04", "10:04:20", "Failed"),
         ("10:05", "10:05:20", "Failed"),
         ("10:06", "10:06:20", "Failed"),
+    ]
+
+
+@pytest.mark.parametrize("entry", ["{outcome: Running}", "{seconds: null, scheduledTime: null, outcome: Running}"])
+def test_a_run_that_never_ends(capsys: pytest.CaptureFixture[str], entry: str) -> None:
+    """What is null is left out."""
+    Path("runs.yaml").write_text(f"- {{seconds: 5, outcome: null}}\n- {entry}\n")
+    rows, _ = run(capsys, *FROM, "--to", "2026-03-06T10:02:30Z", "--runs", "runs.yaml")
+    assert [(row["outcome"], row["completionTime"]) for row in rows] == [
+        ("Completed", "2026-03-06T10:01:05Z"),
+        (None, None),
     ]
 
 
@@ -281,6 +307,62 @@ def test_which_schedule_of_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         "one WorkflowSchedule is wanted; the file has: one, two; name one of them by --name" in capsys.readouterr().err
     )
+
+
+METADATA: list[tuple[str, object, str]] = [
+    ("a name that is a list", {"name": ["a"]}, "metadata.name: ['a'] is no DNS name"),
+    ("a name that is an object", {"name": {}}, "metadata.name: {} is no DNS name"),
+    *[(f"uid {uid}", {"name": "s", "uid": uid}, f"metadata.uid: {uid!r} is of the wrong type: write text")
+      for uid in (3, ["a"], {"a": 1}, True)],
+    *[(f"annotations {given}", {"name": "s", "annotations": given}, f"metadata.annotations: {given!r} is of the wrong type")
+      for given in ("x", 3, ["a"])],
+    ("a number", 3, "metadata: 3 is no object; write one with a name"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("metadata", "want"), [row[1:] for row in METADATA], ids=[row[0] for row in METADATA])
+@pytest.mark.parametrize("kind", ["WorkflowSchedule", "WorkflowDefinition"])
+def test_metadata_that_is_refused(
+    capsys: pytest.CaptureFixture[str], kind: str, metadata: dict[str, Any], want: str
+) -> None:
+    """R36: of the schedule, and of a definition that may be the one it names."""
+    schedule, definition = a_manifest(workflowRef={"name": "s"}, maxJitterSeconds=5), a_definition()
+    bad = schedule if kind == "WorkflowSchedule" else definition
+    bad["metadata"] = metadata
+    write("bad.yaml", definition, schedule)
+    assert main(["simulate", "-f", "bad.yaml", *SPAN]) == 1
+    told = capsys.readouterr()
+    assert (told.out, want in told.err) == ("", True), told.err
+
+
+KEPT: list[tuple[str, dict[str, Any]]] = [
+    ("nulls", {"name": "s", **dict.fromkeys(("uid", "namespace", "annotations", "labels", "generation", "deletionTimestamp"))}),
+    ("a generated name", {"generateName": "s-"}),
+    ("what a server wrote",
+     {"name": "s", "uid": "u", "generation": 7, "resourceVersion": "9", "creationTimestamp": "2026-03-06T10:01:30Z",
+      "deletionTimestamp": "2026-03-06T10:01:30Z", "annotations": {"workflow-schedules.dev/unblock": "1"}}),
+    ("empty text", {"name": "s", "uid": "", "namespace": "", "resourceVersion": ""}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("metadata", [row[1] for row in KEPT], ids=[row[0] for row in KEPT])
+def test_nothing_of_metadata_but_the_identity_matters(
+    capsys: pytest.CaptureFixture[str], metadata: dict[str, Any]
+) -> None:
+    write("other.yaml", {**a_manifest(maxJitterSeconds=5), "metadata": metadata})
+    rows, _ = run(capsys, *FROM, "--to", "2026-03-06T10:02:30Z", "--run-seconds", "1", file="other.yaml")
+    assert decisions(rows) == ["Admitted 10:01", "Admitted 10:02"]
+
+
+def test_what_is_null_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    """As the API server, validate and preview have it."""
+    child, parent = a_manifest(workflowRef={"name": "report"}), a_definition()
+    want = run(capsys, *SPAN, file="wfs.yaml")[0]
+    for body, model in ((child, WorkflowScheduleSpec), (parent, WorkflowDefinitionSpec)):
+        body["spec"] = {**dict.fromkeys(map(wire_name, model.model_fields)), **body["spec"]}
+    write("nulls.yaml", parent, child)
+    rows, told = run(capsys, *SPAN, file="nulls.yaml")
+    assert (rows, told, len(rows)) == (want, "", 2)
 
 
 def test_a_manifest_that_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
