@@ -383,6 +383,38 @@ def test_outages_may_overlap_and_outlast_the_answer(capsys: pytest.CaptureFixtur
     assert rows[2]["completionTime"] == "2026-03-06T10:05:30Z"
 
 
+LONG = 3_153_600_000  # a hundred years
+END = "9999-12-31T23:59:59Z"
+ENDS = [
+    ("a run that outlasts the calendar", {}, ("9999-12-01T00:00:00Z", "9999-12-03T12:00:00Z", "--run-seconds", "31622400"),
+     ["Admitted 9999-12-02T00:00:00Z -> None", "SkippedOverlap 9999-12-03T00:00:00Z -> None"]),
+    ("a deadline from before the calendar", {"startingDeadlineSeconds": LONG}, ("0050-01-01T00:00:00Z", "0050-01-03T12:00:00Z"),
+     ["Admitted 0050-01-02T00:00:00Z -> 0050-01-02T00:01:00Z", "Admitted 0050-01-03T00:00:00Z -> 0050-01-03T00:01:00Z"]),
+    ("a deadline behind the calendar", {"startingDeadlineSeconds": LONG}, ("9999-12-28T00:00:00Z", END),
+     ["Admitted 9999-12-29T00:00:00Z -> 9999-12-29T00:01:00Z", "Admitted 9999-12-30T00:00:00Z -> 9999-12-30T00:01:00Z"]),
+    ("one that may wait until then", {"startingDeadlineSeconds": LONG, "misfirePolicy": "Latest"},
+     ("9999-12-28T00:00:00Z", END, "--run-seconds", "100000"),
+     ["Admitted 9999-12-29T00:00:00Z -> 9999-12-30T03:46:40Z", "Admitted 9999-12-30T00:00:00Z -> 9999-12-31T07:33:20Z"]),
+    ("a start in the last seconds", {"misfirePolicy": "Latest"},
+     ("9999-12-29T00:00:00Z", END, "--outage", "9999-12-29T12:00:00Z..9999-12-31T23:59:55Z"),
+     ["Admitted 9999-12-30T00:00:00Z -> None"]),
+    ("a decision in the last second", {"startingDeadlineSeconds": 5},
+     ("9999-12-29T00:00:00Z", END, "--outage", f"9999-12-29T12:00:00Z..{END}"), ["SkippedMisfire 9999-12-30T00:00:00Z -> None"]),
+    ("the first day", {"startingDeadlineSeconds": 90_000}, ("0001-01-01T00:00:00Z", "0001-01-02T12:00:00Z"),
+     ["Admitted 0001-01-02T00:00:00Z -> 0001-01-02T00:01:00Z"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("fields", "span", "want"), [row[1:] for row in ENDS], ids=[row[0] for row in ENDS])
+def test_the_ends_of_the_calendar(
+    capsys: pytest.CaptureFixture[str], fields: dict[str, Any], span: tuple[str, ...], want: list[str]
+) -> None:
+    """What would come after its last second never comes."""
+    write("days.yaml", a_manifest(schedule="0 0 * * *", **fields))
+    rows, _ = run(capsys, "--from", span[0], "--to", span[1], *span[2:], file="days.yaml")
+    assert [f"{row['decision']} {row['scheduledTime']} -> {row['completionTime']}" for row in rows] == want
+
+
 def test_nothing_to_decide(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, *FROM, "--to", FROM[1]) == ([], "")
 
