@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from workflow_schedules.api.common import wire_name
+from workflow_schedules.api.schedule import WorkflowScheduleSpec
 from workflow_schedules.cli.main import main
 
 COMMAND = Path(sys.executable).with_name("kubectl-wfs")
@@ -117,10 +119,12 @@ REFUSED = [
      "spec.timeZone: 'GMT+5' is no IANA zone of tzdata 2026f; write a name such as Europe/Zurich or UTC"),
     *[(f"the zone {zone}", ("--schedule", "0 0 * * *", "--time-zone", zone), "unknown_time_zone", f"{zone!r} is no IANA zone")
       for zone in ("America", "Factory", "localtime", "posixrules", "/etc/localtime", "../UTC", "america/new_york", "UTC ")],
+    ("a one-shot of no characters", ("--run-once", ""), "invalid_schedule", "spec.runOnceTime: '' is no instant; write"),
     ("a one-shot without offset", ("--run-once", "2026-01-01T00:00:00"), "invalid_schedule",
      "spec.runOnceTime: '2026-01-01T00:00:00' is no instant; write an RFC 3339 time with an offset"),
     ("a day that is none", ("--run-once", "2026-02-29T00:00:00Z"), "invalid_schedule", "does not exist"),
     ("a one-shot in a zone that is none", ("--run-once", "2026-02-28T00:00:00Z", "--time-zone", "X"), "unknown_time_zone", "'X'"),
+    ("a file without a name", ("-f", ""), "unreadable_file", "'' is no name of a file; write a path, or - for standard input"),
     ("a file that is none", ("-f", "/nowhere.yaml"), "unreadable_file", "/nowhere.yaml: can't be read: No such file"),
 ]  # fmt: skip
 
@@ -192,11 +196,16 @@ def written(folder: Path, *bodies: object) -> str:
     return str(path)
 
 
-def changed(name: str = "nightly", **spec: object) -> dict[str, Any]:
+def changed(name: object = "nightly", **spec: object) -> dict[str, Any]:
     return {**MANIFEST, "metadata": {"name": name}, "spec": {**MANIFEST["spec"], **spec}}
 
 
 AFTER = ("--after", "2026-03-07T12:00:00Z", "--count", "2")
+NULLABLE = {
+    name
+    for field in WorkflowScheduleSpec.model_fields
+    if (name := wire_name(field)) not in {"workflowRef", "schedules"}
+}
 FILES = [
     ("its own zone", changed(), (), ["2026-03-07T17:00:00Z", "2026-03-07T18:00:00Z"], []),
     ("another zone for once", changed(), ("--time-zone", "America/New_York"), ["2026-03-08T07:00:00Z", "2026-03-09T06:00:00Z"],
@@ -210,6 +219,8 @@ FILES = [
      ["2026-03-08T07:00:00Z"], ["2026-03-08 02:00 does not exist and is left out"]),
     ("a policy that leaves nothing", changed(skippedTimePolicy="Skip", timeZone="America/New_York", schedules=["30 2 * * *"]),
      ("--before", "2026-03-08T12:00:00Z"), [], ["2026-03-08 02:30 does not exist and is left out"]),
+    ("what is null is left out", changed(**dict.fromkeys(NULLABLE)), (),
+     ["2026-03-08T02:00:00Z", "2026-03-08T03:00:00Z"], ["enabled is not true"]),
     ("an inline template", changed(workflowRef=None, jobTemplate={"spec": {}}), (),
      ["2026-03-07T17:00:00Z", "2026-03-07T18:00:00Z"], []),
 ]  # fmt: skip
@@ -241,7 +252,22 @@ UNUSABLE = [
     ("not the one that is named", [changed("a"), changed("b")], ("--name", "c"), "the file has: a, b"),
     ("all that is wrong", [changed(timeZone="Mars")], (), "file.yaml:1: spec.timeZone: 'Mars' is no IANA zone"),
     ("no spec", [{**MANIFEST, "spec": None}], (), "spec: is missing"),
-    ("metadata of a wrong type", [{**MANIFEST, "metadata": [1]}], (), "metadata.name: is missing"),
+    (
+        "metadata of a wrong type",
+        [{**MANIFEST, "metadata": [1]}],
+        (),
+        "metadata: [1] is no object; write one with a name",
+    ),
+    ("a name of a wrong type", [changed(["a"])], (), "metadata.name: ['a'] is no DNS name"),
+    ("a name of a wrong type, asked for another", [changed(["a"])], ("--name", "a"), "the file has: ['a']; name one"),
+    ("a name of a wrong type among others", [changed({"a": 1}), changed("b")], (), "the file has: {'a': 1}, b; name"),
+    ("no date", [changed(excludeDates=[None])], (), "spec.excludeDates[0]: null is of the wrong type: write text"),
+    (
+        "a binding that is null",
+        [changed(inputFrom=[None])],
+        (),
+        "spec.inputFrom[0]: null is of the wrong type: write an object",
+    ),
     ("no version", [{"kind": "WorkflowSchedule"}], (), "apiVersion: None is unknown"),
 ]
 

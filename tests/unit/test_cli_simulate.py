@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from workflow_schedules.api.common import wire_name
+from workflow_schedules.api.definition import WorkflowDefinitionSpec
+from workflow_schedules.api.schedule import WorkflowScheduleSpec
 from workflow_schedules.cli.main import main
 
 TEMPLATE = {
@@ -69,6 +72,7 @@ REFUSED = [
     ("two edits at one time", (*SPAN, *(2 * ("--edit", "2026-03-06T10:01:00Z=wfs.yaml"))), 1, "two edits at one time"),
     ("an edit of a file that is not there", (*SPAN, "--edit", "2026-03-06T10:01:00Z=no.yaml"), 1, "no.yaml: can't be read"),
     ("more than it answers in time", (*FROM, "--to", "2036-03-06T10:00:00Z"), 1, "5260320 instants until 2036"),
+    ("runs of a file without a name", (*SPAN, "--runs", ""), 1, "'' is no name of a file; write a path"),
     ("no span", (*SPAN, "--outage", "2026-03-06T10:01:00Z"), 2, "write A..B"),
     ("a time without an offset", (*SPAN, "--pause", "2026-03-06T10:01:00..2026-03-06T10:02:00Z"), 2, "explicit offset"),
     ("no edit", (*SPAN, "--edit", "2026-03-06T10:01:00Z"), 2, "write T=FILE"),
@@ -97,6 +101,17 @@ BAD_RUNS = [
     ("empty", "", "is no list of runs"),
     ("no entry", "- 5", "runs[0]: 5 is no run"),
     ("no length", "- {outcome: Failed}", "runs[0].seconds: None is no length of a run; write 0 to"),
+    (
+        "a length that is null",
+        "- {seconds: null, outcome: Failed}",
+        "runs[0].seconds: None is no length of a run; write 0 to",
+    ),
+    (
+        "an outcome that is a list",
+        "- {seconds: 1, outcome: [Failed]}",
+        "runs[0].outcome: ['Failed'] is unknown; write one of",
+    ),
+    ("an entry that is null", "- null", "runs[0]: None is no run; write an entry such as"),
     ("a length of text", "- {seconds: 5}\n- {seconds: long}", "runs.yaml:2: runs[1].seconds: 'long'"),
     (
         "an outcome that nothing has",
@@ -134,6 +149,17 @@ def test_a_run_by_its_instant_takes_no_turn(capsys: pytest.CaptureFixture[str]) 
         ("10:04", "10:04:20", "Failed"),
         ("10:05", "10:05:20", "Failed"),
         ("10:06", "10:06:20", "Failed"),
+    ]
+
+
+@pytest.mark.parametrize("entry", ["{outcome: Running}", "{seconds: null, scheduledTime: null, outcome: Running}"])
+def test_a_run_that_never_ends(capsys: pytest.CaptureFixture[str], entry: str) -> None:
+    """What is null is left out."""
+    Path("runs.yaml").write_text(f"- {{seconds: 5, outcome: null}}\n- {entry}\n")
+    rows, _ = run(capsys, *FROM, "--to", "2026-03-06T10:02:30Z", "--runs", "runs.yaml")
+    assert [(row["outcome"], row["completionTime"]) for row in rows] == [
+        ("Completed", "2026-03-06T10:01:05Z"),
+        (None, None),
     ]
 
 
@@ -283,6 +309,62 @@ def test_which_schedule_of_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
+METADATA: list[tuple[str, object, str]] = [
+    ("a name that is a list", {"name": ["a"]}, "metadata.name: ['a'] is no DNS name"),
+    ("a name that is an object", {"name": {}}, "metadata.name: {} is no DNS name"),
+    *[(f"uid {uid}", {"name": "s", "uid": uid}, f"metadata.uid: {uid!r} is of the wrong type: write text")
+      for uid in (3, ["a"], {"a": 1}, True)],
+    *[(f"annotations {given}", {"name": "s", "annotations": given}, f"metadata.annotations: {given!r} is of the wrong type")
+      for given in ("x", 3, ["a"])],
+    ("a number", 3, "metadata: 3 is no object; write one with a name"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("metadata", "want"), [row[1:] for row in METADATA], ids=[row[0] for row in METADATA])
+@pytest.mark.parametrize("kind", ["WorkflowSchedule", "WorkflowDefinition"])
+def test_metadata_that_is_refused(
+    capsys: pytest.CaptureFixture[str], kind: str, metadata: dict[str, Any], want: str
+) -> None:
+    """R36: of the schedule, and of a definition that may be the one it names."""
+    schedule, definition = a_manifest(workflowRef={"name": "s"}, maxJitterSeconds=5), a_definition()
+    bad = schedule if kind == "WorkflowSchedule" else definition
+    bad["metadata"] = metadata
+    write("bad.yaml", definition, schedule)
+    assert main(["simulate", "-f", "bad.yaml", *SPAN]) == 1
+    told = capsys.readouterr()
+    assert (told.out, want in told.err) == ("", True), told.err
+
+
+KEPT: list[tuple[str, dict[str, Any]]] = [
+    ("nulls", {"name": "s", **dict.fromkeys(("uid", "namespace", "annotations", "labels", "generation", "deletionTimestamp"))}),
+    ("a generated name", {"generateName": "s-"}),
+    ("what a server wrote",
+     {"name": "s", "uid": "u", "generation": 7, "resourceVersion": "9", "creationTimestamp": "2026-03-06T10:01:30Z",
+      "deletionTimestamp": "2026-03-06T10:01:30Z", "annotations": {"workflow-schedules.dev/unblock": "1"}}),
+    ("empty text", {"name": "s", "uid": "", "namespace": "", "resourceVersion": ""}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("metadata", [row[1] for row in KEPT], ids=[row[0] for row in KEPT])
+def test_nothing_of_metadata_but_the_identity_matters(
+    capsys: pytest.CaptureFixture[str], metadata: dict[str, Any]
+) -> None:
+    write("other.yaml", {**a_manifest(maxJitterSeconds=5), "metadata": metadata})
+    rows, _ = run(capsys, *FROM, "--to", "2026-03-06T10:02:30Z", "--run-seconds", "1", file="other.yaml")
+    assert decisions(rows) == ["Admitted 10:01", "Admitted 10:02"]
+
+
+def test_what_is_null_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    """As the API server, validate and preview have it."""
+    child, parent = a_manifest(workflowRef={"name": "report"}), a_definition()
+    want = run(capsys, *SPAN, file="wfs.yaml")[0]
+    for body, model in ((child, WorkflowScheduleSpec), (parent, WorkflowDefinitionSpec)):
+        body["spec"] = {**dict.fromkeys(map(wire_name, model.model_fields)), **body["spec"]}
+    write("nulls.yaml", parent, child)
+    rows, told = run(capsys, *SPAN, file="nulls.yaml")
+    assert (rows, told, len(rows)) == (want, "", 2)
+
+
 def test_a_manifest_that_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     """R36."""
     write("bad.yaml", a_manifest(schedule="61 * * * *", concurrencyPolicy="Allow"))
@@ -299,6 +381,38 @@ def test_outages_may_overlap_and_outlast_the_answer(capsys: pytest.CaptureFixtur
     assert decisions(rows) == ["Admitted 10:01", "SkippedMisfire 10:03", "Admitted 10:04", "SkippedOverlap 10:05"]
     assert rows[2]["startTime"] == "2026-03-06T10:04:30Z"
     assert rows[2]["completionTime"] == "2026-03-06T10:05:30Z"
+
+
+LONG = 3_153_600_000  # a hundred years
+END = "9999-12-31T23:59:59Z"
+ENDS = [
+    ("a run that outlasts the calendar", {}, ("9999-12-01T00:00:00Z", "9999-12-03T12:00:00Z", "--run-seconds", "31622400"),
+     ["Admitted 9999-12-02T00:00:00Z -> None", "SkippedOverlap 9999-12-03T00:00:00Z -> None"]),
+    ("a deadline from before the calendar", {"startingDeadlineSeconds": LONG}, ("0050-01-01T00:00:00Z", "0050-01-03T12:00:00Z"),
+     ["Admitted 0050-01-02T00:00:00Z -> 0050-01-02T00:01:00Z", "Admitted 0050-01-03T00:00:00Z -> 0050-01-03T00:01:00Z"]),
+    ("a deadline behind the calendar", {"startingDeadlineSeconds": LONG}, ("9999-12-28T00:00:00Z", END),
+     ["Admitted 9999-12-29T00:00:00Z -> 9999-12-29T00:01:00Z", "Admitted 9999-12-30T00:00:00Z -> 9999-12-30T00:01:00Z"]),
+    ("one that may wait until then", {"startingDeadlineSeconds": LONG, "misfirePolicy": "Latest"},
+     ("9999-12-28T00:00:00Z", END, "--run-seconds", "100000"),
+     ["Admitted 9999-12-29T00:00:00Z -> 9999-12-30T03:46:40Z", "Admitted 9999-12-30T00:00:00Z -> 9999-12-31T07:33:20Z"]),
+    ("a start in the last seconds", {"misfirePolicy": "Latest"},
+     ("9999-12-29T00:00:00Z", END, "--outage", "9999-12-29T12:00:00Z..9999-12-31T23:59:55Z"),
+     ["Admitted 9999-12-30T00:00:00Z -> None"]),
+    ("a decision in the last second", {"startingDeadlineSeconds": 5},
+     ("9999-12-29T00:00:00Z", END, "--outage", f"9999-12-29T12:00:00Z..{END}"), ["SkippedMisfire 9999-12-30T00:00:00Z -> None"]),
+    ("the first day", {"startingDeadlineSeconds": 90_000}, ("0001-01-01T00:00:00Z", "0001-01-02T12:00:00Z"),
+     ["Admitted 0001-01-02T00:00:00Z -> 0001-01-02T00:01:00Z"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("fields", "span", "want"), [row[1:] for row in ENDS], ids=[row[0] for row in ENDS])
+def test_the_ends_of_the_calendar(
+    capsys: pytest.CaptureFixture[str], fields: dict[str, Any], span: tuple[str, ...], want: list[str]
+) -> None:
+    """What would come after its last second never comes."""
+    write("days.yaml", a_manifest(schedule="0 0 * * *", **fields))
+    rows, _ = run(capsys, "--from", span[0], "--to", span[1], *span[2:], file="days.yaml")
+    assert [f"{row['decision']} {row['scheduledTime']} -> {row['completionTime']}" for row in rows] == want
 
 
 def test_nothing_to_decide(capsys: pytest.CaptureFixture[str]) -> None:

@@ -68,6 +68,8 @@ COUNTS = [
     ("a List", "apiVersion: v1\nkind: List\nitems:\n- " + GOOD.replace("\n", "\n  "), "1 valid"),
     ("what is null is left out", GOOD + "  timeZone: null\n  schedules: null\n  startTime: null\n", "1 valid"),
     ("dates and times without quotes", GOOD + "  excludeDates: [2026-12-25]\n  endTime: 2026-12-31T00:00:00Z\n", "1 valid"),
+    ("metadata that is null is left out",
+     GOOD.replace("nightly}", "nightly, uid: null, namespace: null, labels: {a: null}, annotations: null}"), "1 valid"),
     ("an alias", GOOD + "  excludeDates: [&a 2026-12-25, *a]\n", "1 valid"),
     ("a byte order mark", "\ufeff" + GOOD, "1 valid"),
 ]  # fmt: skip
@@ -120,6 +122,11 @@ SPECS = [
     ("a list as input", "schedule: 0 * * * *\n  input: [1]", "f:6: spec.input: [1] is of the wrong type: write an object"),
     ("an input too large", f"schedule: 0 * * * *\n  input: {{a: {'x' * 40000}}}", "f:6: spec.input: 40008 bytes of JSON"),
     ("a huge wrong value is cut", f"schedule: 0 * * * *\n  enabled: {'x' * 4000}", f"'{'x' * 99}… is of the wrong type"),
+    ("no date", "schedule: 0 * * * *\n  excludeDates:\n  - 2026-12-25\n  - null",
+     "f:8: spec.excludeDates[1]: null is of the wrong type: write text, in quotes if need be, or leave it out"),
+    ("no binding", "schedule: 0 * * * *\n  inputFrom: [null]",
+     "f:6: spec.inputFrom[0]: null is of the wrong type: write an object, or leave it out"),
+    ("no expression in the list", "schedules: [null]", "f:5: spec.schedules[0]: null is of the wrong type: write text"),
     ("a zone of no characters", "schedule: 0 * * * *\n  timeZone: ''", "f:6: spec.timeZone: '' is no IANA zone"),
 ]  # fmt: skip
 
@@ -213,7 +220,35 @@ OBJECTS = [
     ("a string in JSON", '"a"', "f:1: is no Kubernetes object"),
     ("an item that is none, in a List", "kind: List\napiVersion: v1\nitems:\n- 5", "f:4: is no Kubernetes object"),
     ("a name that is a number", GOOD.replace("nightly", "5"), "f:3: metadata.name: 5 is no DNS name"),
-    ("a spec that is text", GOOD.partition("spec:")[0] + "spec: x\n", "f:4: spec: is missing; write what is to run, and when"),
+    ("no spec", GOOD.partition("spec:")[0] + "spec: null\n", "f:4: spec: is missing; write what is to run, and when"),
+    ("a spec that is text", GOOD.partition("spec:")[0] + "spec: x\n",
+     "f:4: spec: 'x' is no object; write what is to run, and when"),
+    ("a kind that is an object", GOOD.replace("kind: WorkflowSchedule", "kind: {}"),
+     "f:2: kind: {} is none of WorkflowSchedule,"),
+    ("a kind that is a list", GOOD.replace("kind: WorkflowSchedule", "kind: [WorkflowSchedule]"),
+     "f:2: kind: ['WorkflowSchedule'] is none of"),
+    ("a version that is a list", GOOD.replace("workflow-schedules.dev/v1alpha1", "[a]"),
+     "f:1: apiVersion: ['a'] is unknown; write"),
+    ("a kind of ten thousand characters is cut", GOOD.replace("kind: WorkflowSchedule", f"kind: {'x' * 10_000}"),
+     f"f:2: kind: '{'x' * 99}… is none of"),
+    *[(f"metadata that is {given}", GOOD.replace("{name: nightly}", given),
+       f"f:3: metadata: {shown} is no object; write one with a name")
+      for given, shown in (("3", "3"), ("x", "'x'"), ("[a]", "['a']"))],
+    ("a name that is a list", GOOD.replace("nightly", "[a]"), "f:3: metadata.name: ['a'] is no DNS name; write small letters"),
+    *[(f"{field} that is {given}", GOOD.replace("nightly}", f"nightly,\n  {field}: {given}}}"),
+       f"f:4: metadata.{field}: {shown} is of the wrong type: write {wanted}")
+      for field, wanted, given, shown in (
+          ("uid", "text", "3", "3"), ("uid", "text", "[a]", "['a']"), ("namespace", "text", "{}", "{}"),
+          ("generateName", "text", "5", "5"), ("resourceVersion", "text", "7", "7"),
+          ("labels", "an object", "x", "'x'"), ("annotations", "an object", "[a]", "['a']"),
+          ("generation", "a whole number", "x", "'x'"), ("creationTimestamp", "text", "[1]", "[1]"),
+          ("finalizers", "a list", "a", "'a'"), ("ownerReferences", "a list", "{}", "{}"))],
+    ("a time that is none", GOOD.replace("nightly}", "nightly, creationTimestamp: today}"),
+     "f:3: metadata.creationTimestamp: 'today': want RFC 3339"),
+    ("an owner that is null", GOOD.replace("nightly}", "nightly, ownerReferences: [null]}"),
+     "f:3: metadata.ownerReferences[0]: null is of the wrong type: write an object"),
+    ("a label that is a number", GOOD.replace("nightly}", "nightly, labels: {a.b/c: 1}}"),
+     "f:3: metadata.labels.a.b/c: 1 is of the wrong type: write text, in quotes if need be"),
     ("no template", DEFINITION.partition("  jobTemplate")[0] + "  enabled: true\n", "f:4: spec.jobTemplate: is missing"),
     ("a long description", DEFINITION + f"  description: {'x' * 1025}\n", "has 1025 characters: write 0 to 1024"),
     ("empty", "", "no object in it"),
@@ -284,6 +319,28 @@ def test_paths_that_are_no_files(capsys: pytest.CaptureFixture[str], tmp_path: P
         f"{endless}: is larger than 2 MiB: split it into several files",
         f"{bad}:1: is no Kubernetes object: write apiVersion, kind, metadata and spec",
     ]
+
+
+def test_one_bad_object_hides_no_other(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """R36."""
+    bad = GOOD.replace("WorkflowSchedule", "{}"), GOOD.replace("{name: nightly}", "5"), GOOD.replace("0 2", "0 25")
+    check(capsys, tmp_path, "---\n".join(bad), "f:2: kind:", "f:10: metadata:", "f:20: spec.schedule: '0 25 * * *'")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "want"),
+    [("ascii", rb"\u00e9 \ud83d\ude00"), ("latin-1", b"\xe9 \\ud83d\\ude00"), ("utf-8", "é 😀".encode())],
+)
+def test_what_the_encoding_of_the_output_can_not_hold_is_escaped(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, encoding: str, want: bytes
+) -> None:
+    """As JSON has it, so that it means the same."""
+    (tmp_path / "f").write_text(GOOD.replace("0 2", "é 😀"), "utf-8")
+    shown = BytesIO()
+    monkeypatch.setattr(sys, "stdout", TextIOWrapper(shown, encoding=encoding))
+    assert main(["validate", "-f", str(tmp_path / "f"), "-o", "json"]) == 1
+    assert want in shown.getvalue()
+    assert "'é 😀 * * *' is refused" in json.loads(shown.getvalue().decode(encoding))["detail"]["message"]
 
 
 def test_what_no_terminal_should_get_is_escaped(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

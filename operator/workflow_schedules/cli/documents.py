@@ -107,6 +107,9 @@ _Loader.yaml_implicit_resolvers = {
 
 
 def _read(file: str) -> str:
+    if not file:
+        message = "'' is no name of a file; write a path, or - for standard input"
+        raise ProblemsError(Problem(error="unreadable_file", message=message))
     try:
         if file == "-":
             data = sys.stdin.buffer.read(_SIZE_LIMIT_BYTES + 1)

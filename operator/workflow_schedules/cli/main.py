@@ -13,6 +13,7 @@ import orjson
 from workflow_schedules.api.common import format_utc
 from workflow_schedules.cli.arguments import ArgumentsError, Parser, add_output, instant, warn
 from workflow_schedules.cli.documents import read_documents
+from workflow_schedules.cli.output import say, say_json
 from workflow_schedules.cli.preview import (
     Question,
     answer,
@@ -62,7 +63,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _tell(problems: Iterable[Problem], *, as_json: bool) -> None:
     for problem in problems:
-        print(problem.as_json() if as_json else problem.as_text(), file=sys.stdout if as_json else sys.stderr)
+        if as_json:
+            say_json(problem.as_json())
+        else:
+            print(problem.as_text(), file=sys.stderr)  # which escapes what its encoding can't hold by itself
     sys.stdout.flush()
 
 
@@ -139,19 +143,18 @@ def _preview(options: argparse.Namespace) -> None:
     question = Question(after=after, before=options.before, count=options.count, now=SystemClock().now())
     found = answer(asked, question)
     if options.output == "json":
-        print(
-            orjson.dumps({"times": [format_utc(at) for at in found.times], "warnings": list(found.warnings)}).decode()
-        )
+        times = [format_utc(at) for at in found.times]
+        say_json(orjson.dumps({"times": times, "warnings": list(found.warnings)}).decode())
         return
-    print("\n".join(found.table()))
+    say("\n".join(found.table()))
     for warning in found.warnings:
         warn(warning)
 
 
 def _asked(options: argparse.Namespace) -> Asked:
-    if options.filename:
+    if options.filename is not None:
         return trigger_of_file(read_documents(options.filename), name=options.name, time_zone=options.time_zone)
-    if options.run_once:
+    if options.run_once is not None:
         return trigger_of_one_shot(options.run_once, time_zone=_zone(options.time_zone))
     return trigger_of_expressions(options.schedule, time_zone=_zone(options.time_zone))
 
@@ -170,7 +173,7 @@ def _validate(options: argparse.Namespace) -> None:
         raise ProblemsError(*problems)
     if options.output == "table":
         others = sum(not is_ours(document) for document in documents)
-        print(f"{len(documents) - others} valid" + (f", {others} of other kinds left alone" if others else ""))
+        say(f"{len(documents) - others} valid" + (f", {others} of other kinds left alone" if others else ""))
 
 
 def _read_all(files: Sequence[str]) -> tuple[list[Document], list[Problem]]:

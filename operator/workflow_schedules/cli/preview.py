@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from workflow_schedules.api import names
 from workflow_schedules.cli.problems import Problem, ProblemsError, code_of
-from workflow_schedules.cli.validate import problems_of
+from workflow_schedules.cli.structure import short
+from workflow_schedules.cli.validate import given_spec, problems_of
 from workflow_schedules.cluster.wire import schedule_of
 from workflow_schedules.core.acceptance import trigger_of
 from workflow_schedules.core.due_times import due_times, newest_due_times
@@ -103,7 +104,7 @@ def trigger_of_file(documents: Sequence[Document], *, name: str | None, time_zon
     problems = problems_of(called)
     if problems:
         raise ProblemsError(*problems)
-    spec = {key: value for key, value in called.body["spec"].items() if value is not None}
+    spec = given_spec(called)
     notes = () if spec.get("enabled") else ("enabled is not true: nothing runs until it is",)
     if jitter := spec.get("maxJitterSeconds"):
         notes = (*notes, f"maxJitterSeconds {jitter}: each start is late by a stable part of it")
@@ -117,10 +118,10 @@ def schedule_document(documents: Sequence[Document], *, name: str | None) -> Doc
     Raises:
         ProblemsError: there is none, or more than one.
     """
-    found = [(document, _name(document)) for document in documents if _is_schedule(document)]
-    called = [document for document, known in found if name in {None, known}]
+    found = [(document, name_of(document)) for document in documents if _is_schedule(document)]
+    called = [document for document, known in found if name is None or name == known]
     if len(called) != 1:
-        known = ", ".join(str(known) for _, known in found) or "none"
+        known = ", ".join(known if isinstance(known, str) else short(known) for _, known in found) or "none"
         message = f"one WorkflowSchedule is wanted; the file has: {known}; name one of them by --name"
         raise ProblemsError(Problem(error="ambiguous_schedule", message=message))
     return called[0]
@@ -130,7 +131,8 @@ def _is_schedule(document: Document) -> bool:
     return isinstance(document.body, dict) and document.body.get("kind") == names.KIND_SCHEDULE
 
 
-def _name(document: Document) -> object:
+def name_of(document: Document) -> object:
+    """Return what an object gives as its name: anything."""
     metadata = document.body.get("metadata")
     return metadata.get("name") if isinstance(metadata, dict) else None
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from workflow_schedules.api.common import parse_utc
 from workflow_schedules.api.occurrence import Outcome
 from workflow_schedules.cli.problems import Problem, ProblemsError
+from workflow_schedules.cli.structure import short
 from workflow_schedules.core.simulation import Ending
 
 if TYPE_CHECKING:
@@ -50,11 +51,17 @@ def script_of(documents: Sequence[Document]) -> Callable[[datetime], Ending]:
     problems = [problem for index, entry in enumerate(document.body) for problem in _problems(document, index, entry)]
     if problems:
         raise ProblemsError(*problems)
-    named = {parse_utc(entry["scheduledTime"]): _ending(entry) for entry in document.body if "scheduledTime" in entry}
-    ordered = [_ending(entry) for entry in document.body if "scheduledTime" not in entry]
+    entries = [_given(entry) for entry in document.body]
+    named = {parse_utc(entry["scheduledTime"]): _ending(entry) for entry in entries if "scheduledTime" in entry}
+    ordered = [_ending(entry) for entry in entries if "scheduledTime" not in entry]
     turns = iter(ordered)
     last = ordered[-1] if ordered else Ending(seconds=DEFAULT_SECONDS)
     return lambda instant: named.get(instant) or next(turns, last)
+
+
+def _given(entry: dict[str, object]) -> dict[str, object]:
+    """Return the fields that are given: null is what is left out, as in manifests."""
+    return {key: value for key, value in entry.items() if value is not None}
 
 
 def _ending(entry: dict[str, object]) -> Ending:
@@ -71,16 +78,17 @@ def _problems(document: Document, index: int, entry: object) -> Iterator[Problem
 
 def _flaws(entry: object) -> Iterator[tuple[tuple[str, ...], str]]:
     if not isinstance(entry, dict):
-        yield (), f"{entry!r} is no run; write an entry such as {{seconds: 90}}"
+        yield (), f"{short(entry)} is no run; write an entry such as {{seconds: 90}}"
         return
     for key in entry:
         if key not in _FIELDS:
             yield (key,), f"no such field; there are {', '.join(_FIELDS)}"
+    entry = _given(entry)
     outcome, seconds = entry.get("outcome", Outcome.COMPLETED), entry.get("seconds")
     if outcome not in _OUTCOMES:
-        yield ("outcome",), f"{outcome!r} is unknown; write one of {', '.join(_OUTCOMES)}"
+        yield ("outcome",), f"{short(outcome)} is unknown; write one of {', '.join(_OUTCOMES)}"
     if not _is_length(seconds) and not (seconds is None and outcome == Outcome.RUNNING):
-        yield ("seconds",), f"{seconds!r} is no length of a run; write 0 to {LONGEST_SECONDS}, or outcome: Running"
+        yield ("seconds",), f"{short(seconds)} is no length of a run; write 0 to {LONGEST_SECONDS}, or outcome: Running"
     if "scheduledTime" in entry:
         try:
             parse_utc(entry["scheduledTime"])

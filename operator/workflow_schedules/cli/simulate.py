@@ -12,9 +12,9 @@ import orjson
 
 from workflow_schedules.api import names
 from workflow_schedules.api.common import format_utc
-from workflow_schedules.cli.preview import schedule_document
+from workflow_schedules.cli.preview import name_of, schedule_document
 from workflow_schedules.cli.problems import Problem, ProblemsError
-from workflow_schedules.cli.validate import problems_of
+from workflow_schedules.cli.validate import as_created, given_spec, problems_of
 from workflow_schedules.cluster.wire import definition_of, schedule_of
 from workflow_schedules.core.acceptance import Accepted, accept
 from workflow_schedules.core.due_times import count_due_times
@@ -156,13 +156,13 @@ def _manifest(asked: Asked, documents: Sequence[Document], known: Sequence[Docum
     if found := problems_of(schedule):
         raise ProblemsError(*found)
     is_edit = len(known) > len(documents)
-    spec = dict(schedule.body["spec"])
+    spec = given_spec(schedule)
     if spec.get("enabled") is not True and not (is_edit and spec.get("enabled") is False):
         warnings.append(f"{schedule.place(('spec', 'enabled'))}: spec.enabled is not true; taken as true")
         spec["enabled"] = True
     if spec.get("maxJitterSeconds") and not schedule.body["metadata"].get("uid"):
         warnings.append("spec.maxJitterSeconds: delays hang on the UID of the schedule; these are those of an example")
-    body = {"metadata": {"uid": _EXAMPLE_UID, "namespace": "default", **schedule.body["metadata"]}, "spec": spec}
+    body = {**as_created(schedule, uid=_EXAMPLE_UID), "spec": spec}
     return _Manifest(body=body, definition=_definition(spec, known, warnings))
 
 
@@ -172,19 +172,26 @@ def _definition(spec: dict[str, Any], documents: Sequence[Document], warnings: l
     name = spec["workflowRef"]["name"]
     metadata = {"uid": f"uid-of-{name}", "namespace": "default", "name": name}
     for document in documents:
-        body = document.body
-        if not isinstance(body, dict) or body.get("kind") != names.KIND_DEFINITION:
+        if not _may_be_definition(document, name):
             continue
-        if (body.get("metadata") or {}).get("name") == name:
-            if found := problems_of(document):
-                raise ProblemsError(*found)
-            if body["spec"].get("enabled") is False:
-                place = document.place(("spec", "enabled"))
-                warnings.append(f"{place}: WorkflowDefinition {name} has enabled: false; it holds the schedule")
-            return definition_of({"metadata": metadata, "spec": body["spec"]})
+        if found := problems_of(document):
+            raise ProblemsError(*found)
+        given = given_spec(document)
+        if given.get("enabled") is False:
+            place = document.place(("spec", "enabled"))
+            warnings.append(f"{place}: WorkflowDefinition {name} has enabled: false; it holds the schedule")
+        return definition_of({"metadata": metadata, "spec": given})
     warnings.append(f"spec.workflowRef.name: WorkflowDefinition {name} is not in the file; taken as there and enabled")
     template = {"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "unsaid"}]}}}}
     return definition_of({"metadata": metadata, "spec": {"jobTemplate": template}})
+
+
+def _may_be_definition(document: Document, name: str) -> bool:
+    """Tell whether a document is the definition of that name, or is one whose name can't be read."""
+    if not isinstance(document.body, dict) or document.body.get("kind") != names.KIND_DEFINITION:
+        return False
+    called = name_of(document)
+    return called == name or (not isinstance(called, str) and bool(problems_of(document)))
 
 
 def _moments(asked: Asked) -> list[datetime]:

@@ -86,7 +86,7 @@ def add_simulate(verbs: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _simulate(options: argparse.Namespace) -> None:
-    script = script_of(read_documents(options.runs)) if options.runs else all_alike(options.run_seconds)
+    script = script_of(read_documents(options.runs)) if options.runs is not None else all_alike(options.run_seconds)
     asked = simulate.Asked(
         start=options.start,
         until=options.until,

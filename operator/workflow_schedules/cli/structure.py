@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from workflow_schedules.api.common import parse_utc
@@ -44,12 +45,12 @@ class Flaw:
 
 
 def flaws(schema: Schema, value: object, path: FieldPath) -> Iterator[Flaw]:
-    """Yield every way in which a value departs from a schema; null is what is left out."""
+    """Yield every way in which a value departs from a schema; null is what is left out, but no item of a list."""
     if value is None:
         return
     kind = schema["type"]
     if not isinstance(value, _TYPES[kind]) or (kind == "integer" and isinstance(value, bool)):
-        yield _flaw(path, f"{_short(value)} is of the wrong type: {_WANTED[kind]}")
+        yield _flaw(path, f"{short(value)} is of the wrong type: {_WANTED[kind]}")
         return
     match value:
         case dict():
@@ -65,6 +66,8 @@ def flaws(schema: Schema, value: object, path: FieldPath) -> Iterator[Flaw]:
 def _in_object(schema: Schema, value: dict[str, object], path: FieldPath) -> Iterator[Flaw]:
     known = schema.get("properties")
     if known is None:
+        if (alike := schema.get("additionalProperties")) is not None:
+            yield from chain.from_iterable(flaws(alike, inner, (*path, key)) for key, inner in value.items())
         return
     for key in schema.get("required", ()):
         if value.get(key) is None:
@@ -80,22 +83,26 @@ def _in_list(schema: Schema, value: list[object], path: FieldPath) -> Iterator[F
     if len(value) > schema["maxItems"]:
         yield _flaw(path, f"{len(value)} items: write at most {schema['maxItems']}", is_usable=True)
     for index, item in enumerate(value):
+        if item is None:
+            yield _flaw(
+                (*path, index), f"null is of the wrong type: {_WANTED[schema['items']['type']]}, or leave it out"
+            )
         yield from flaws(schema["items"], item, (*path, index))
 
 
 def _in_bounds(schema: Schema, value: int, path: FieldPath) -> Iterator[Flaw]:
     low, high = schema.get("minimum", -(2**63)), schema.get("maximum", 2**63 - 1)
     if not low <= value <= high:
-        yield _flaw(path, f"{_short(value)} is out of bounds: write {low} to {high}", is_usable=True)
+        yield _flaw(path, f"{short(value)} is out of bounds: write {low} to {high}", is_usable=True)
 
 
 def _in_text(schema: Schema, value: str, path: FieldPath) -> Iterator[Flaw]:
     low, high = schema.get("minLength", 0), schema.get("maxLength")
     if len(value) < low or (high is not None and len(value) > high):
         wanted = f"{low} to {high}" if high is not None else f"at least {low}"
-        yield _flaw(path, f"{_short(value)} has {len(value)} characters: write {wanted}", is_usable=True)
+        yield _flaw(path, f"{short(value)} has {len(value)} characters: write {wanted}", is_usable=True)
     if "enum" in schema and value not in schema["enum"]:
-        yield _flaw(path, f"{_short(value)} is unknown: write one of {', '.join(schema['enum'])}")
+        yield _flaw(path, f"{short(value)} is unknown: write one of {', '.join(schema['enum'])}")
     if schema.get("format") == "date-time":
         try:
             parse_utc(value)
@@ -124,6 +131,7 @@ def _flaw(path: FieldPath, why: str, *, is_usable: bool = False) -> Flaw:
     return Flaw(path=path, error="invalid_spec", message=f"{dotted(path)}: {why}", is_usable=is_usable)
 
 
-def _short(value: object) -> str:
+def short(value: object) -> str:
+    """Return a value for a message, cut where it is long."""
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -15,7 +15,7 @@ from workflow_schedules.api.definition import WorkflowDefinitionSpec
 from workflow_schedules.api.schedule import WorkflowScheduleSpec
 from workflow_schedules.api.schema import object_schema
 from workflow_schedules.cli.problems import Problem, code_of
-from workflow_schedules.cli.structure import Flaw, flaws, unknown_field
+from workflow_schedules.cli.structure import Flaw, flaws, short, unknown_field
 from workflow_schedules.cluster.wire import definition_of, schedule_of
 from workflow_schedules.core.acceptance import accept
 from workflow_schedules.core.input_schema import SchemaProblem, read_schema
@@ -36,6 +36,17 @@ _SPECS: dict[str, type[Model]] = {
 _KINDS = (*_SPECS, names.KIND_OCCURRENCE)
 _ROOT_FIELDS = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
 _UNSAID = {"uid": "unsaid", "namespace": "default", "name": "unsaid"}
+_TEXT = {"type": "string"}
+_TIME = {"type": "string", "format": "date-time"}
+_NUMBER = {"type": "integer"}
+_TEXTS = {"type": "object", "additionalProperties": _TEXT}
+_OBJECTS = {"type": "array", "items": {"type": "object"}, "maxItems": 10_000}  # an API server has no bound of its own
+_METADATA: dict[str, dict[str, Any]] = {  # of ObjectMeta, the name aside: what an API server refuses to decode
+    "generateName": _TEXT, "namespace": _TEXT, "uid": _TEXT, "resourceVersion": _TEXT, "selfLink": _TEXT,
+    "generation": _NUMBER, "deletionGracePeriodSeconds": _NUMBER, "creationTimestamp": _TIME, "deletionTimestamp": _TIME,
+    "labels": _TEXTS, "annotations": _TEXTS, "ownerReferences": _OBJECTS, "managedFields": _OBJECTS,
+    "finalizers": {**_OBJECTS, "items": _TEXT},
+}  # fmt: skip
 _DNS_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 # refusals about several fields say nothing new where one of these can't be read
 _TOGETHER: dict[FieldPath, frozenset[str]] = {
@@ -64,9 +75,9 @@ def problems_of(document: Document) -> list[Problem]:
     if not is_ours(document):
         return []
     found = list(_root_problems(document, body))
-    kind, spec = body.get("kind"), body.get("spec")
-    if kind in _SPECS and isinstance(spec, dict):
-        found += _spec_problems(document, kind, {key: value for key, value in spec.items() if value is not None})
+    kind = _kind_with_spec(body)
+    if kind is not None and isinstance(body.get("spec"), dict):
+        found += _spec_problems(document, kind, given_spec(document))
     return sorted(found, key=lambda problem: int(problem.place.rpartition(":")[2]))
 
 
@@ -81,14 +92,14 @@ def problems_between(documents: Iterable[Document]) -> list[Problem]:
     definitions: dict[ObjectRef, Definition] = {}
     for document in fine:
         if document.body["kind"] == names.KIND_DEFINITION:
-            definition = definition_of(_identified(document))
+            definition = definition_of(as_created(document))
             definitions[definition.ref] = definition
     schedules = [document for document in fine if document.body["kind"] == names.KIND_SCHEDULE]
     return [problem for document in schedules for problem in _input_problems(document, definitions)]
 
 
 def _input_problems(document: Document, definitions: Mapping[ObjectRef, Definition]) -> Iterator[Problem]:
-    schedule = schedule_of(_identified(document))
+    schedule = schedule_of(as_created(document))
     parent = schedule.spec.workflow_ref if schedule.spec else None
     definition = definitions.get(replace(schedule.ref, name=parent.name)) if parent else None
     verdict = accept(schedule, definition)
@@ -96,41 +107,69 @@ def _input_problems(document: Document, definitions: Mapping[ObjectRef, Definiti
         yield _problem(document, ("spec", *verdict.path), code_of(verdict.reason), verdict.message)
 
 
-def _identified(document: Document) -> dict[str, Any]:
-    """Return an object as if it had been created, with what only a server would say of it."""
-    body = document.body
-    given = {key: body["metadata"].get(key) for key in ("name", "namespace")}
-    given = {key: value for key, value in given.items() if isinstance(value, str)}
-    spec = {key: value for key, value in body["spec"].items() if value is not None}
-    return {"metadata": {**_UNSAID, **given}, "spec": spec}
+def as_created(document: Document, *, uid: str = _UNSAID["uid"]) -> dict[str, Any]:
+    """Return an object without problems as if it had just been created, with what only a server would say of it.
+
+    Args:
+        document: nothing of its metadata is kept but its identity.
+        uid: where it has none.
+    """
+    metadata = document.body["metadata"]
+    given = {key: value for key in _UNSAID if (value := metadata.get(key))}
+    return {"metadata": {**_UNSAID, "uid": uid, **given}, "spec": given_spec(document)}
+
+
+def given_spec(document: Document) -> dict[str, Any]:
+    """Return the fields of a spec that are given: null is what is left out, as the API server has it."""
+    return {key: value for key, value in document.body["spec"].items() if value is not None}
+
+
+def _kind_with_spec(body: dict[str, Any]) -> str | None:
+    kind = body.get("kind")
+    return kind if isinstance(kind, str) and kind in _SPECS else None
 
 
 def _root_problems(document: Document, body: dict[str, Any]) -> Iterator[Problem]:
     kind, version = body.get("kind"), body.get("apiVersion")
     if kind not in _KINDS:
-        yield _problem(document, ("kind",), "unknown_kind", f"kind: {kind!r} is none of {', '.join(_KINDS)}")
+        yield _problem(document, ("kind",), "unknown_kind", f"kind: {short(kind)} is none of {', '.join(_KINDS)}")
     if version != names.API_VERSION:
-        message = f"apiVersion: {version!r} is unknown; write {names.API_VERSION}"
+        message = f"apiVersion: {short(version)} is unknown; write {names.API_VERSION}"
         yield _problem(document, ("apiVersion",), "unknown_version", message)
-    yield from _name_problems(document, body.get("metadata"))
-    if kind in _SPECS and not isinstance(body.get("spec"), dict):
-        yield _problem(document, ("spec",), "invalid_spec", "spec: is missing; write what is to run, and when")
+    yield from _metadata_problems(document, body.get("metadata"))
+    if _kind_with_spec(body) is not None and not isinstance(body.get("spec"), dict):
+        yield _no_spec(document, body.get("spec"))
     for key in body:
         if key not in _ROOT_FIELDS:
             yield _of_flaw(document, unknown_field((key,), _ROOT_FIELDS))
 
 
-def _name_problems(document: Document, metadata: object) -> Iterator[Problem]:
-    given = metadata if isinstance(metadata, dict) else {}
+def _no_spec(document: Document, given: object) -> Problem:
+    why = "is missing" if given is None else f"{short(given)} is no object"
+    return _problem(document, ("spec",), "invalid_spec", f"spec: {why}; write what is to run, and when")
+
+
+def _metadata_problems(document: Document, metadata: object) -> Iterator[Problem]:
+    if isinstance(metadata, dict):
+        for key, schema in _METADATA.items():
+            for flaw in flaws(schema, metadata.get(key), ("metadata", key)):
+                yield _of_flaw(document, flaw)
+        yield from _name_problems(document, metadata)
+    elif metadata is None:
+        yield from _name_problems(document, {})
+    else:
+        message = f"metadata: {short(metadata)} is no object; write one with a name, such as {{name: nightly-report}}"
+        yield _problem(document, ("metadata",), "invalid_spec", message)
+
+
+def _name_problems(document: Document, given: dict[str, Any]) -> Iterator[Problem]:
     name, path = given.get("name"), ("metadata", "name")
     if name is None and not given.get("generateName"):
         yield _problem(
             document, path, "invalid_spec", "metadata.name: is missing; write a DNS name such as nightly-report"
         )
     elif name is not None and not (isinstance(name, str) and len(name) <= 253 and _DNS_NAME.fullmatch(name)):
-        message = (
-            f"metadata.name: {name!r} is no DNS name; write small letters, digits, '-' and '.', such as nightly-report"
-        )
+        message = f"metadata.name: {short(name)} is no DNS name; write small letters, digits, '-' and '.', such as nightly-report"
         yield _problem(document, path, "invalid_spec", message)
 
 

@@ -27,6 +27,7 @@ from workflow_schedules.core.refusals import Refusal
 from workflow_schedules.core.requests import has_news
 from workflow_schedules.core.runs import decide_runs
 from workflow_schedules.core.unblock import decide_blocked
+from workflow_schedules.core.zones import moved
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -282,7 +283,7 @@ def _next_wake(
         starts = next_due_time(trigger, after=after)  # though it waits for its jitter: from here on it is a candidate
     expiry = None
     if judgement.candidates and misfire.deadline is not None:
-        expiry = jitter.start_of(judgement.candidates[0], trigger) + misfire.deadline + _ONE_SECOND
+        expiry = moved(jitter.start_of(judgement.candidates[0], trigger), misfire.deadline + _ONE_SECOND)
     return _earliest((starts, expiry))
 
 

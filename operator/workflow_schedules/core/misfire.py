@@ -21,6 +21,7 @@ from workflow_schedules.core.due_times import (
     start_of_date,
 )
 from workflow_schedules.core.jitter import NO_JITTER, Jitter
+from workflow_schedules.core.zones import moved
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -174,10 +175,10 @@ def _judge(
 
 def _late_until(trigger: Trigger, misfire: Misfire, oldest: datetime, now: datetime, jitter: Jitter) -> datetime | None:
     """Return the time through which instants are late: a start at instant + jitter + deadline is still in time."""
-    if misfire.deadline is None or oldest > now - misfire.deadline:
+    if misfire.deadline is None or (since := moved(now, -misfire.deadline)) is None or oldest > since:
         return None
-    newest = latest_due_time(trigger, after=oldest, until=now - misfire.deadline) or oldest
-    return newest if jitter.start_of(newest, trigger) + misfire.deadline < now else newest - _ONE_SECOND
+    newest = latest_due_time(trigger, after=oldest, until=since) or oldest
+    return newest if jitter.start_of(newest, trigger) < since else newest - _ONE_SECOND
 
 
 def _excluded_through(trigger: Trigger, oldest: datetime, until: datetime) -> datetime:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from workflow_schedules.api.common import parse_utc
 from workflow_schedules.api.occurrence import Outcome, ScheduleOccurrenceStatus, Transition
 from workflow_schedules.core.model import JobPhase
+from workflow_schedules.core.zones import moved
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -56,9 +57,9 @@ def next_outcome_at(run: Run) -> datetime | None:
         case JobPhase.ACTIVE if run.record.status.outcome is not Outcome.RUNNING and (
             had_pod(run) or _says_suspended(run)
         ):
-            return (job.started_at or job.created_at) + RUNNING_AFTER
+            return moved(job.started_at or job.created_at, RUNNING_AFTER)
         case JobPhase.SUSPENDED if not (_was_started(run, job) or _says_suspended(run)):
-            return (job.suspension_changed_at or job.created_at) + RUNNING_AFTER
+            return moved(job.suspension_changed_at or job.created_at, RUNNING_AFTER)
         case _:
             return None
 

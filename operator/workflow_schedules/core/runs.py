@@ -18,6 +18,7 @@ from workflow_schedules.core.outcome import ended_without_job, next_outcome_at, 
 from workflow_schedules.core.pause import is_paused
 from workflow_schedules.core.plan import Claim, CreateJob, DeleteJob, FindJob, Plan, WriteOutcome
 from workflow_schedules.core.requests import counts_from, is_request
+from workflow_schedules.core.zones import LAST_INSTANT, moved
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -76,15 +77,15 @@ def start_deadline(snapshot: Snapshot, run: Run) -> datetime:
     if forgotten.is_forgotten(snapshot, asked_at):
         return asked_at
     if is_request(run.record):
-        return asked_at + UNBOUNDED_START
+        return moved(asked_at, UNBOUNDED_START) or LAST_INSTANT
     instant, schedule = run.record.spec.scheduled_time, snapshot.schedule
     deadline = Misfire.of(schedule.spec).deadline if schedule and schedule.spec else None
     if deadline is None or instant is None or schedule is None or schedule.spec is None:
-        return run.record.created_at + UNBOUNDED_START
+        return moved(run.record.created_at, UNBOUNDED_START) or LAST_INSTANT
     verdict = accept(schedule)
     if isinstance(verdict, Accepted):
         instant = Jitter.of(schedule.uid, verdict.spec).start_of(instant, verdict.trigger)
-    return instant + deadline
+    return moved(instant, deadline) or LAST_INSTANT
 
 
 def _asked_at(record: Record) -> datetime:
@@ -177,7 +178,7 @@ def _decide_without_job(snapshot: Snapshot, run: Run, now: datetime) -> Plan:
     if now > deadline:
         return _confirmed(snapshot, run, _too_late(snapshot, run, now), now)
     if not _may_start(snapshot, run, now) or waited_for(snapshot, run):
-        return Plan(next_wake_at=deadline + timedelta(seconds=1))
+        return Plan(next_wake_at=moved(deadline, timedelta(seconds=1)))
     if run.is_outcome_unanswered:
         return Plan(next_wake_at=now + timedelta(seconds=1))
     if run.retry_at is not None and now < run.retry_at:

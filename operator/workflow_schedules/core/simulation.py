@@ -32,6 +32,7 @@ from workflow_schedules.core.plan import (
 from workflow_schedules.core.repetition import Repetition, is_plain
 from workflow_schedules.core.status import project
 from workflow_schedules.core.unrecorded import told, unrecorded
+from workflow_schedules.core.zones import moved
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -185,7 +186,7 @@ class _World:
                     return plan.next_wake_at
             elif answer.spec is None:
                 self._ledger.held = tuple(now + offset for offset in answer.candidates)
-                return None if answer.wake_after is None else now + answer.wake_after
+                return None if answer.wake_after is None else moved(now, answer.wake_after)
             else:
                 self._repeat(answer, answer.spec, now)
 
@@ -292,8 +293,8 @@ class _World:
         self._ledger.start(number, now)
         self._unfinished[number].start_time = now
         ending = self._scene.ending(instant)
-        if ending.outcome is not Outcome.RUNNING:
-            heappush(self._ends, (now + timedelta(seconds=ending.seconds), number, ending.outcome))
+        if ending.outcome is not Outcome.RUNNING and (end := moved(now, timedelta(seconds=ending.seconds))) is not None:
+            heappush(self._ends, (end, number, ending.outcome))
 
     def _finish(self, number: int, at: datetime, outcome: Outcome) -> None:
         row = self._unfinished.pop(number)

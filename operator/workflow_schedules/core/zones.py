@@ -30,6 +30,7 @@ _PLACEHOLDERS = frozenset(
 # the calendar is a day short at both ends, so that every offset still fits
 FIRST_SECOND = int((datetime(1, 1, 2, tzinfo=UTC) - _EPOCH).total_seconds())
 LAST_SECOND = int((datetime(9999, 12, 31, tzinfo=UTC) - _EPOCH).total_seconds())
+LAST_INSTANT = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)  # of any clock
 
 
 class UnknownTimeZoneError(ValueError):
@@ -98,6 +99,14 @@ def to_seconds(moment: datetime) -> int:
 def to_utc(seconds: int) -> datetime:
     """Return the aware UTC datetime of `seconds` since 1970."""
     return _EPOCH + seconds * _SECOND
+
+
+def moved(moment: datetime, by: timedelta) -> datetime | None:
+    """Return a moment moved by a length of time, or None where that is outside of the calendar."""
+    try:
+        return moment + by
+    except OverflowError:
+        return None
 
 
 def offset_at(zone: ZoneInfo, seconds: int) -> int:
