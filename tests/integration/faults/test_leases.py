@@ -88,7 +88,8 @@ def test_a_lease_that_is_tampered_with(stage: Stage, row: Row, request: pytest.F
 
 def assert_fenced(stage: Stage, lease: Json) -> None:
     """Who holds the Lease has the highest epoch on record."""
-    records = [each["spec"] for name in stage.scene.look().count() for each in stage.scene.look().log(name)]
+    view = stage.scene.look()
+    records = [each["spec"] for name in view.count() for each in view.log(name)]
     assert max(each["fencingEpoch"] for each in records) <= lease["leaseTransitions"]
 
 
