@@ -23,6 +23,7 @@ from workflow_schedules.api.schedule import State
 from workflow_schedules.cluster.wire import definition_of, job_of, schedule_of
 from workflow_schedules.core.acceptance import Accepted, accept
 from workflow_schedules.core.due_times import count_due_times, latest_due_time, next_due_time
+from workflow_schedules.core.input_schema import InputSchema, read_schema
 from workflow_schedules.core.model import Definition, ObjectRef, Record, Run, Schedule, Snapshot, Writer
 
 UID = "5c4ed01e-0000-4000-8000-000000000001"
@@ -58,14 +59,15 @@ class Situation:
 
     Attributes:
         want: the step that has to come out, and a word of what it says.
-        calendar: the questions to the calendar that no decision of this kind can do without, where they are many days' worth.
+        apart: what no decision of this kind can do without and is as long as people make it: the questions to the calendar
+            about many days, the check against a schema.
     """
 
     name: str
     snapshot: Snapshot
     now: datetime
     want: str
-    calendar: Callable[[], object] | None = None
+    apart: Callable[[], object] | None = None
 
 
 def schedule(*, generation: int = 1, status: dict[str, Any] | None = None, **fields: object) -> Schedule:
@@ -181,13 +183,20 @@ def _admitted() -> Iterator[Situation]:
     yield one("inline template", idle(schedule()))
     yield one("of a definition", idle(schedule(**of_parent), parent))
     yield one("with an input", idle(schedule(input=INPUT)))
-    yield one("inputFrom and schema", idle(schedule(**of_parent, input=INPUT, inputFrom=BINDINGS), strict))
+    bound = one("inputFrom and schema", idle(schedule(**of_parent, input=INPUT, inputFrom=BINDINGS), strict))
+    yield replace(bound, apart=_check_of_input(strict))
     yield one("beside a run (Allow)", running(schedule(concurrencyPolicy="Allow", maxActiveRuns=5)))
     yield one("in place of a run", running(schedule(concurrencyPolicy="Replace")))
     yield one("after its jitter", idle(schedule(maxJitterSeconds=60)), DUE + timedelta(seconds=59))
     yield one("excludeDates set", idle(schedule(excludeDates=["2026-03-03", "2026-04-03"])))
     yield one("50 s late", idle(schedule()), DUE + timedelta(seconds=50))
     yield one("oldest of ten (All)", idle(schedule(**MINUTELY, misfirePolicy="All")), CONSUMED + timedelta(minutes=10))
+
+
+def _check_of_input(strict: Definition) -> Callable[[], object]:
+    read = read_schema(strict.input_schema or "")
+    assert isinstance(read, InputSchema)
+    return lambda: read.flaws({**INPUT, "at": "2026-03-07T12:15:00Z", "since": None})
 
 
 def _blocked() -> Iterator[Situation]:
@@ -218,7 +227,7 @@ def _missed() -> Iterator[Situation]:
         ("a minutely year (Latest)", "Append Coalesced", MINUTELY | LATEST),
     ):
         asked = one(name, want, YEAR, **fields)
-        yield replace(asked, calendar=_questions(asked))
+        yield replace(asked, apart=_questions(asked))
 
 
 def _questions(asked: Situation) -> Callable[[], object]:

@@ -188,7 +188,7 @@ def test_the_bench_of_decisions_measures_the_situations_that_it_names(tmp_path: 
         "nothing due", "admitted", "blocked", "missed", "Baseline", "a run",
     }  # fmt: skip
     assert [line[:36].rstrip() for line in done.stdout.splitlines() if line.endswith("%")] == names
-    assert done.returncode == ("slower than issue 4 allows" in done.stderr)
+    assert done.returncode == ("over the limit" in done.stderr)
 
 
 # Locks
