@@ -281,6 +281,24 @@ def test_a_missing_fence_is_said_and_the_others_hold(caplog: pytest.LogCaptureFi
     run(story)
 
 
+def test_a_fence_that_takes_any_status_is_said() -> None:
+    """P14: creates and statuses are bound to the policy apart, so each is asked about."""
+
+    async def story(world: World) -> None:
+        world.apply(a_schedule(**MINUTELY))
+        await world.until_leading(world.start())
+        await world.sleep_until(at("10:00:30"))
+        await world.kill()
+        world.server.admission.remove(world.fence)
+        world.server.admission.append(lambda asked: None if asked.subresource == "status" else world.fence(asked))
+        process = world.start()
+        await world.until_leading(process)
+        await asyncio.sleep(1)
+        assert "or one of its bindings" in str(process.operator.unready_reason)
+
+    run(story)
+
+
 def test_a_right_to_the_lease_that_is_missing_is_named() -> None:
     """K-093: neither ready nor in a hurry, and back by itself."""
 

@@ -26,11 +26,11 @@ def run(story: Callable[[World], Awaitable[None]], *, start: str = "09:59:30") -
 
 
 def requests(world: World, since: int) -> Counter[str]:
-    """Requests by kind; watches, the Lease's own and the proof of the fence (in the Lease's namespace) left out."""
+    """Requests by kind; watches, the Lease's own and the proof of the fence left out."""
     return Counter(
         _kind(entry)
         for entry in world.server.log[since:]
-        if entry.method != "WATCH" and f"/{SETTINGS.lease.namespace}/" not in entry.path
+        if not (entry.method == "WATCH" or "/leases" in entry.path or _is_fence_proof(entry))
     )
 
 
@@ -51,9 +51,13 @@ def _kind(entry: LogEntry) -> str:
 
 
 def fence_proofs(world: World, since: int) -> list[LogEntry]:
-    """What was asked in the Lease's namespace, the Lease itself left out."""
-    found = [entry for entry in world.server.log[since:] if f"/{SETTINGS.lease.namespace}/" in entry.path]
-    return [entry for entry in found if "/leases" not in entry.path]
+    return [entry for entry in world.server.log[since:] if _is_fence_proof(entry)]
+
+
+def _is_fence_proof(entry: LogEntry) -> bool:
+    """Tell whether it asks about a record in the Lease's namespace, or about a status."""
+    is_record = f"/{SETTINGS.lease.namespace}/scheduleoccurrences" in entry.path
+    return entry.is_dry_run and (is_record or entry.path.endswith("/status"))
 
 
 def asked(world: World) -> int:
@@ -192,7 +196,10 @@ def test_an_idle_hour_writes_nothing() -> None:
         await world.sleep_until(at("11:02"))
         assert world.writes(since=before) == []
         assert requests(world, before) == {}
-        assert [(each.method, each.is_dry_run) for each in fence_proofs(world, before)] == [("POST", True)] * 2
+        assert [(each.method, each.is_dry_run) for each in fence_proofs(world, before)] == [
+            *[("POST", True)] * 2,
+            ("PATCH", True),
+        ]
 
     run(story)
 

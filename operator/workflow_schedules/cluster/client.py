@@ -47,6 +47,7 @@ LIST_ATTEMPTS: Final = 3
 _JSON_TYPE: Final = "application/json"
 _MERGE_PATCH_TYPE: Final = "application/merge-patch+json"
 _WRITE_QUERY: Final = {"timeout": f"{SERVER_TIMEOUT_SECONDS}s", "fieldManager": FIELD_MANAGER}
+_DRY_RUN_QUERY: Final = {**_WRITE_QUERY, "dryRun": "All"}
 _DELETE_QUERY: Final = {"timeout": f"{SERVER_TIMEOUT_SECONDS}s"}
 
 
@@ -142,9 +143,11 @@ class Client:
         patch = {"metadata": {"resourceVersion": resource_version}, "spec": {"enabled": False}}
         return await self._patch(SCHEDULES, namespace, name, patch)
 
-    async def patch_schedule_status(self, namespace: str, name: str, patch: Json | bytes) -> Json:
-        """Merge-patch a schedule's status."""
-        return await self._patch(SCHEDULES.status, namespace, name, patch)
+    async def patch_schedule_status(
+        self, namespace: str, name: str, patch: Json | bytes, *, dry_run: bool = False
+    ) -> Json:
+        """Merge-patch a schedule's status; with ``dry_run`` only ask whether the server would take it."""
+        return await self._patch(SCHEDULES.status, namespace, name, patch, dry_run=dry_run)
 
     async def get_definition(self, namespace: str, name: str) -> Json:
         """Read a definition."""
@@ -243,11 +246,14 @@ class Client:
         return self._transport.stream(resource.path(), query=query, idle_timeout_seconds=idle_timeout_seconds)
 
     async def _create(self, resource: Resource, namespace: str, body: Json | bytes, *, dry_run: bool = False) -> Json:
-        query = {**_WRITE_QUERY, "dryRun": "All"} if dry_run else _WRITE_QUERY
+        query = _DRY_RUN_QUERY if dry_run else _WRITE_QUERY
         return await self._send("create", resource, namespace, None, query=query, body=body)
 
-    async def _patch(self, resource: Resource, namespace: str, name: str, patch: Json | bytes) -> Json:
-        return await self._send("patch", resource, namespace, name, query=_WRITE_QUERY, body=patch)
+    async def _patch(
+        self, resource: Resource, namespace: str, name: str, patch: Json | bytes, *, dry_run: bool = False
+    ) -> Json:
+        query = _DRY_RUN_QUERY if dry_run else _WRITE_QUERY
+        return await self._send("patch", resource, namespace, name, query=query, body=patch)
 
     async def _delete(self, resource: Resource, namespace: str, name: str, *, uid: str, propagation: str) -> Json:
         options = {

@@ -35,7 +35,8 @@ FENCE_LAG_SECONDS = 10.0  # the admission cache is a moment behind the Lease aft
 HELPER_RESTART_SECONDS = 30.0
 _FENCE_PROBLEMS: dict[FenceProof | None, str] = {
     FenceProof.IS_MISSING: "the policy workflow-schedules-fence does not refuse old epochs of this account: it is missing "
-    "(apply the manifests), or this is not the operator's ServiceAccount; the other fences hold meanwhile",
+    "(apply the manifests), or one of its bindings, or this is not the operator's ServiceAccount; the other fences hold "
+    "meanwhile",
     FenceProof.REFUSES_THE_HOLDER: "the policy workflow-schedules-fence refuses the holder of the Lease, so nothing can be "
     "written: the policy reads another installation's Lease (remove one of the two), or an API server reads an old one, as it "
     "does after the policy was deleted and made again (restart the API servers)",

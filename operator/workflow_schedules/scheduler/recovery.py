@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from workflow_schedules.api import names
 from workflow_schedules.api.occurrence import FINAL_OUTCOMES, Cause, Decision
 from workflow_schedules.cluster import wire
-from workflow_schedules.cluster.errors import ForbiddenError, InvalidError, NotFoundError
+from workflow_schedules.cluster.errors import ForbiddenError, InvalidError, NotFoundError, RefusedError
 from workflow_schedules.cluster.job_store import SeenJob
 from workflow_schedules.cluster.methods import DEFINITIONS, JOBS, OCCURRENCES, SCHEDULES
 from workflow_schedules.core import essentials
@@ -201,7 +201,8 @@ class FenceProof(StrEnum):
 async def prove_fence(cluster: Cluster, fence: Fence, namespace: str) -> FenceProof:
     """Ask the server what it would do with a write of this epoch, and with one of the epoch before (P14).
 
-    Both are dry runs that write nothing.
+    All are dry runs that write nothing: a record of each epoch, and the status of a schedule, where there is one, of the
+    older, since creates and statuses are bound to the policy apart.
 
     Raises:
         ClusterError: the API server could not be asked.
@@ -209,7 +210,24 @@ async def prove_fence(cluster: Cluster, fence: Fence, namespace: str) -> FencePr
     if await _is_refused(cluster, fence.writer, namespace):
         return FenceProof.REFUSES_THE_HOLDER
     older = replace(fence.writer, epoch=fence.writer.epoch - 1)
-    return FenceProof.HOLDS if await _is_refused(cluster, older, namespace) else FenceProof.IS_MISSING
+    is_held = await _is_refused(cluster, older, namespace) and not await _is_status_taken(cluster, older)
+    return FenceProof.HOLDS if is_held else FenceProof.IS_MISSING
+
+
+async def _is_status_taken(cluster: Cluster, writer: Writer) -> bool:
+    """Tell whether the server would store the status of a schedule, any that has one, as of this writer."""
+    known = cluster.cache.schedules.values()
+    mine = (each for each in known if each.status is not None and not is_other_lease(each.status.lease, writer.lease))
+    schedule = next(mine, None)
+    if schedule is None:
+        return False
+    status = {"fencingEpoch": writer.epoch, "writer": writer.identity}
+    ref = schedule.ref
+    try:
+        await cluster.client.patch_schedule_status(ref.namespace, ref.name, {"status": status}, dry_run=True)
+    except RefusedError:
+        return False
+    return True
 
 
 async def _is_refused(cluster: Cluster, writer: Writer, namespace: str) -> bool:
