@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -230,8 +231,12 @@ def test_a_run_that_goes_on_keeps_its_slot(corrupt: Callable[[World], str]) -> N
     run(story)
 
 
-@pytest.mark.parametrize(("until", "log_head"), [("10:01", 2), ("10:00:01", 1)], ids=["in the status", "nowhere else"])
-def test_counts_that_are_gone_do_not_begin_anew(until: str, log_head: int) -> None:
+@pytest.mark.parametrize(
+    ("until", "log_head", "field"),
+    [("10:01", 2, "totals"), ("10:00:01", 1, "totals"), ("10:00:01", 1, "decision")],
+    ids=["in the status", "nowhere else", "nor what was decided"],
+)
+def test_counts_that_are_gone_do_not_begin_anew(until: str, log_head: int, field: str) -> None:
     """R31 P6: what the status repeats of them counts on, and what is set aside counts, so that no run is one too many."""
 
     async def story(world: World) -> None:
@@ -239,15 +244,45 @@ def test_counts_that_are_gone_do_not_begin_anew(until: str, log_head: int) -> No
         await world.sleep_until(at(until))
         assert world.status()["logHead"] == log_head
         await world.kill()
-        record = cut_down("totals")(world)
+        record = cut_down(field)(world)
         world.start()
         await world.sleep_until(at("10:06"))
         assert world.status()["state"] == "Blocked"
         annotate(world, record)
         await world.sleep_until(at("10:21"))
         assert (world.status()["state"], world.status()["counts"]["admitted"]) == ("Complete", 2)
-        assert decided(world) == ["Baseline ", "Admitted 10:00", "Baseline ", "Admitted 10:10"]
+        assert [each["spec"]["sequence"] for each in world.records()] == [1, 2, 3, 4]
+        assert [world.record(number)["spec"]["decision"] for number in (3, 4)] == ["Baseline", "Admitted"]
         assert len(world.job_names()) == 2
+
+    run(story)
+
+
+@pytest.mark.parametrize("rules", [{}, {"concurrencyPolicy": "Allow", "maxActiveRuns": 2}], ids=["Forbid", "Allow"])
+def test_setting_aside_twice_forgets_no_run(rules: dict[str, Any]) -> None:
+    """R31 I2 I7: a run that the first time left open keeps its slot the second time, and its end is recorded."""
+
+    async def story(world: World) -> None:
+        world.jobs.run_for(None)
+        world.apply(a_schedule(**FIVE, **rules))
+        await world.sleep_until(at("10:01"))
+        for number, until in ((3, "10:03"), (5, "10:04:50")):
+            await world.kill()
+            annotate(world, forge(world, number, decision="SkippedMisfire", open=[]))
+            world.start()
+            await world.sleep_until(at(until))
+            assert (world.record(number + 1)["spec"]["reason"], world.record(number + 1)["spec"]["open"]) == (
+                "Unblocked",
+                [2],
+            )
+        await world.sleep_until(at("10:11"))
+        assert len(world.job_names()) == rules.get("maxActiveRuns", 1)
+        world.jobs.finish("ns", world.job_names()[0])
+        await world.sleep_until(at("10:12"))
+        assert world.record(2)["status"]["outcome"] == "Completed"
+        await world.sleep_until(at("10:16"))
+        assert len(world.job_names()) == rules.get("maxActiveRuns", 1) + 1
+        assert world.status()["counts"]["completed"] == 1
 
     run(story)
 

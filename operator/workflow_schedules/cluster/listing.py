@@ -95,6 +95,7 @@ def _listed(schedule: Schedule, body: Mapping[str, Any]) -> Listed:
     except NotOfThisLogError as error:
         problem = str(error)
     previous = raw.get("previousUID")
+    is_admission = raw.get("decision") not in _ADMIT_NOTHING
     return Listed(
         ref=wire.ref_of(body),
         number=int(metadata["name"][-9:]),
@@ -102,8 +103,8 @@ def _listed(schedule: Schedule, body: Mapping[str, Any]) -> Listed:
         resource_version=str(metadata.get("resourceVersion", "")),
         created_at=wire.created_at(body),
         previous_uid=str(previous) if previous else None,
-        is_admission=raw.get("decision") == Decision.ADMITTED,
-        is_open=raw.get("decision") not in _ADMIT_NOTHING and status.get("outcome") not in FINAL_OUTCOMES,
+        is_admission=is_admission,
+        is_open=is_admission and status.get("outcome") not in FINAL_OUTCOMES,
         record=record,
         problem=problem,
     )

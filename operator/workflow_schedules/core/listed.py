@@ -29,8 +29,8 @@ class Listed:
         number: by its name.
         previous_uid: of the record that it follows, as it says.
         record: None when it can't be read as a record of this log (see `problem`).
-        is_admission: it says that it admits a run.
-        is_open: it admits a run, or may, as far as can be seen, and has no final outcome.
+        is_admission: it admits a run, or may, as far as can be seen.
+        is_open: it does, and has no final outcome.
     """
 
     ref: ObjectRef

@@ -122,12 +122,15 @@ def set_aside(
 
     Source: contract R31, P3, P4.
     """
+    listed = list(listed)
     part = in_force(listed)
     head = _last_to_trust(part, step.record)
-    kept = [each for each in part if _is_kept(each, head, jobs(each.ref), step.record)]
-    lost = [each for each in part if each.is_open and each not in kept]
+    concerned = [*_open_before(listed, part, head), *part]
+    kept = [each for each in concerned if _is_kept(each, head, jobs(each.ref), step.record)]
+    lost = [each for each in concerned if each.is_open and each not in kept]
     closings = tuple(_closing(each, _own(each, jobs(each.ref)), snapshot.writer, now) for each in lost)
-    spec = _baseline(snapshot, schedule, head, part, kept, closings, step, now)
+    known = replace(snapshot, head=head, runs=_runs(concerned, kept, closings))
+    spec = _baseline(known, schedule, part, kept, step, now)
     return SetAside(
         spec=spec,
         runs=tuple(each.record for each in kept if each.record is not None),
@@ -144,6 +147,12 @@ def _last_to_trust(part: list[Listed], blocking: str) -> Record | None:
         if each.record is not None and each.ref.name != blocking:
             head = each.record
     return head
+
+
+def _open_before(listed: list[Listed], part: list[Listed], head: Record | None) -> list[Listed]:
+    """Return the runs that an earlier setting aside kept open, and that the last record to trust still calls so."""
+    still_open = head.spec.open if head else ()
+    return [each for each in listed if each.number in still_open and each not in part]
 
 
 def _chain(part: list[Listed]) -> list[Listed]:
@@ -216,21 +225,21 @@ def _stand_in(each: Listed) -> Record:
     )
 
 
-def _baseline(
-    snapshot: Snapshot,
-    schedule: Schedule,
-    head: Record | None,
-    part: list[Listed],
-    kept: list[Listed],
-    closings: tuple[Closing, ...],
-    step: Unblock,
-    now: datetime,
-) -> ScheduleOccurrenceSpec:
-    readable = [Run(record=each.record) for each in part if each.record is not None]
+def _runs(concerned: list[Listed], kept: list[Listed], closings: tuple[Closing, ...]) -> tuple[Run, ...]:
+    """Return what is known of the runs, as they will be when those are closed that go on no more."""
     going_on = {each.number for each in kept}
-    runs = [run for run in readable if run.is_finished or run.record.number in going_on]
-    runs += [Run(record=replace(each.listed.record or _stand_in(each.listed), status=each.status)) for each in closings]
-    known = replace(snapshot, head=head, runs=tuple(runs))
+    readable = [Run(record=each.record) for each in concerned if each.record is not None]
+    closed = [replace(each.listed.record or _stand_in(each.listed), status=each.status) for each in closings]
+    return (
+        *(run for run in readable if run.is_finished or run.record.number in going_on),
+        *(Run(record=record) for record in closed),
+    )
+
+
+def _baseline(
+    known: Snapshot, schedule: Schedule, part: list[Listed], kept: list[Listed], step: Unblock, now: datetime
+) -> ScheduleOccurrenceSpec:
+    head = known.head
     consumed = max(filter(None, (_watermark(head), _stored_watermark(schedule), parse_utc(now))))
     spec = log.baseline(
         known,
@@ -273,6 +282,7 @@ def _totals(counted: Totals, head: Record | None, schedule: Schedule, part: list
         counted = Totals(
             **{name: getattr(status.counts, name) for name in Counts.model_fields},
             consecutive_failures=status.consecutive_failures or 0,
+            counted_failures=counted.counted_failures,
             last_schedule_time=status.last_schedule_time,
             last_successful_time=status.last_successful_time,
             last_failure_time=status.last_failure_time,
