@@ -11,9 +11,10 @@ from support.api_kinds import Json, RefusedError
 from support.api_requests import Admission, ApiRequest
 from support.api_transport import Fault
 from support.harness import World
-from support.objects import a_definition, a_schedule
+from support.objects import a_definition, a_schedule, a_template
 from support.story import LEASE_TIMES, at
 from support.virtual_loop import VirtualClock, run_virtual
+from workflow_schedules.api.common import parse_utc
 from workflow_schedules.api.names import LABEL_CAUSE, LABEL_SCHEDULE_UID
 
 FIVE = {"schedule": "*/5 * * * *"}
@@ -379,5 +380,42 @@ def test_two_edits_of_a_definition_do_not_cost_the_next_run() -> None:
         world.edit_definition(description="two")
         await world.sleep_until(at("10:06"))
         assert decisions(world, "s") == ["Admitted 10:00", "Admitted 10:05"]
+
+    run(story)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(is_dropped=True, is_silent=True),
+        Fault(status=500, delay_seconds=9.0),
+        Fault(status=403, reason="Forbidden"),
+    ],
+    ids=["no answer", "a late 500", "refused"],
+)
+def test_a_template_that_can_not_be_pinned_delays_no_schedule_of_another(fault: Fault) -> None:
+    """I9: forty schedules share it; each of them would wait for its own time-out, and there are sixteen workers."""
+
+    def is_theirs(request: ApiRequest) -> bool:
+        return request.path.endswith("/controllerrevisions") and b'"herd"' in (request.body or b"")
+
+    async def story(world: World) -> None:
+        hook = world.fault(fault, matches=is_theirs)
+        for number in range(40):
+            template = a_template("herd")
+            world.apply(
+                a_schedule(f"herd-{number}", schedule="0 * * * *", misfirePolicy="Latest", jobTemplate=template)
+            )
+        world.apply(a_schedule("other", **MINUTELY))
+        await world.sleep_until(at("10:05:30"))
+        runs = [each for each in world.records("other") if each["spec"]["decision"] == "Admitted"]
+        late = [
+            parse_utc(each["metadata"]["creationTimestamp"]) - parse_utc(each["spec"]["scheduledTime"]) for each in runs
+        ]
+        assert len(late) == 7
+        assert max(late).total_seconds() <= 5
+        world.server.faults.remove(hook)
+        await world.sleep_until(at("10:20"))
+        assert {str(decisions(world, f"herd-{number}")) for number in range(40)} == {"['Admitted 10:00']"}
 
     run(story)

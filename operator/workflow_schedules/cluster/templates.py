@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from workflow_schedules.cluster.errors import AlreadyExistsError, InvalidError
+from workflow_schedules.cluster.errors import AlreadyExistsError, ClusterError, InvalidError, UnansweredError
 from workflow_schedules.core.identity import pin
 from workflow_schedules.core.model import Template
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from workflow_schedules.cluster.client import Client
     from workflow_schedules.cluster.fence import Fence
 
+PATIENCE_SECONDS = 1.0  # with another's attempt: who waits for it keeps others from their turn (I9)
 _KEPT = 4096
 
 
@@ -25,7 +26,7 @@ class Templates:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._known: dict[tuple[str, str], Template] = {}
-        self._locks: dict[tuple[str, str], asyncio.Lock] = {}
+        self._attempts: dict[tuple[str, str], asyncio.Future[ClusterError | None]] = {}
 
     def forget(self) -> None:
         """Forget which are pinned: a restored backup may not have them."""
@@ -48,15 +49,30 @@ class Templates:
         key = (namespace, template.hash)
         if key in self._known:
             return
+        if (running := self._attempts.get(key)) is None:
+            await self._attempt(namespace, template, fence)
+            return
+        await asyncio.wait({running}, timeout=PATIENCE_SECONDS)
+        if not running.done():
+            raise UnansweredError("the template is being pinned for another schedule", reason="Pinning")
+        if (error := running.result()) is not None:
+            raise error
+
+    async def _attempt(self, namespace: str, template: Template, fence: Fence) -> None:
+        """Pin a template for all who want it meanwhile: a herd shares one, and that is one request, not one each."""
+        key = (namespace, template.hash)
+        attempt = self._attempts[key] = asyncio.get_running_loop().create_future()
+        failure: ClusterError | None = UnansweredError("who pinned the template had to stop", reason="Stopped")
         try:
-            async with self._locks.setdefault(
-                key, asyncio.Lock()
-            ):  # a herd shares one template: one request, not one each
-                if key not in self._known:
-                    fence.check()  # it may have waited for long
-                    await self._create(namespace, template)
+            fence.check()
+            await self._create(namespace, template)
+            failure = None
+        except ClusterError as error:
+            failure = error
+            raise
         finally:
-            self._locks.pop(key, None)
+            del self._attempts[key]
+            attempt.set_result(failure)
 
     async def _create(self, namespace: str, template: Template) -> None:
         body = {
