@@ -430,7 +430,10 @@ def test_status_is_the_operators(ask: Kubectl, namespace: str, lease: Lease) -> 
 def test_who_deletes_records(ask: Kubectl, namespace: str, lease: Lease) -> None:
     """P17, R30."""
     target = f"scheduleoccurrence/{stored_record(ask, lease, namespace)}"
-    check(ask("delete", "-n", namespace, target, "--dry-run=server"), ("kubectl wfs cancel",))
+    check(
+        ask("delete", "-n", namespace, target, "--dry-run=server"),
+        ("kubectl annotate occ", "workflow-schedules.dev/cancel=why"),
+    )
     for user in (OPERATOR, COLLECTOR, NAMESPACES):
         check(ask("delete", "-n", namespace, target, "--dry-run=server", *user), ())
 
