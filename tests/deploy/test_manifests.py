@@ -191,6 +191,7 @@ def test_policies_spell_names_as_the_code_does() -> None:
     for name in (names.ANNOTATION_EPOCH, names.ANNOTATION_WRITER, names.LABEL_SCHEDULE_UID):
         assert name in text
     assert set(re.findall(r"workflow-schedules\.dev/[a-z-]+", text)) == {
+        names.ANNOTATION_CANCEL,
         names.ANNOTATION_EPOCH,
         names.ANNOTATION_WRITER,
         names.LABEL_SCHEDULE_UID,
