@@ -13,7 +13,13 @@ TWO = (
     Do(0.5, "schedule", name="victim", schedule="* * * * *"),
     Do(0.5, "schedule", name="other", schedule="* * * * *"),
 )
-NOBODY = (Do(61.0, "kill", slot=0, down=20.0), Do(61.0, "kill", slot=1, down=20.0))
+
+
+def nobody(at: float) -> tuple[Do, Do]:
+    """Kill both operators, and start others 20 s later."""
+    return Do(at, "kill", slot=0, down=20.0), Do(at, "kill", slot=1, down=20.0)
+
+
 ALL_THREE = ["consumedThroughTime", "totals", "state"]
 
 PLANS = {
@@ -181,13 +187,12 @@ PLANS = {
         seconds=160.0,
     ),
     "a head without its watermark blocks its schedule, alone (R31, K-095)": Plan(
-        (*TWO, *NOBODY, Do(70.0, "strip_fields", of="victim", fields=["consumedThroughTime"])), seconds=190.0
+        (*TWO, *nobody(61.0), Do(70.0, "strip_fields", of="victim", fields=["consumedThroughTime"])), seconds=190.0
     ),
     "a Baseline without totals and state blocks, though no status tells of it (R31, P8)": Plan(
         (
             *TWO,
-            Do(20.0, "kill", slot=0, down=20.0),
-            Do(20.0, "kill", slot=1, down=20.0),
+            *nobody(20.0),
             Do(25.0, "wipe_status", name="victim"),
             Do(25.0, "strip_fields", of="victim", fields=["totals", "state"]),
         ),
@@ -198,8 +203,7 @@ PLANS = {
             Do(0.0, "jobs", run=[500.0]),
             Do(0.5, "schedule", name="victim", schedule="* * * * *", concurrencyPolicy="Allow", maxActiveRuns=4),
             Do(0.5, "schedule", name="other", schedule="* * * * *"),
-            Do(121.0, "kill", slot=0, down=20.0),
-            Do(121.0, "kill", slot=1, down=20.0),
+            *nobody(121.0),
             Do(125.0, "strip_fields", of="victim", number=2, fields=["templateHash", "fencingEpoch"]),
         ),
         seconds=250.0,

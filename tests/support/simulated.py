@@ -73,12 +73,13 @@ def _metadata(name: str, row: Row) -> dict[str, Any]:
 
 def _line(record: Simulated) -> str:
     """Say a record: ``Coalesced 10:02..10:04 (3)``, and with ``@`` what started after its instant."""
-    first = f"{_clock(record.first_time)}.." if record.count > 1 else ""
+    first = f"{clock(record.first_time)}.." if record.count > 1 else ""
     count = f" ({record.count})" if record.count > 1 else ""
     late = record.start_time is not None and record.start_time > record.scheduled_time + timedelta()
-    start = f" @{_clock(record.start_time)}" if late and record.start_time else ""
-    return f"{record.decision} {first}{_clock(record.last_time)}{count}{start}"
+    start = f" @{clock(record.start_time)}" if late and record.start_time else ""
+    return f"{record.decision} {first}{clock(record.last_time)}{count}{start}"
 
 
-def _clock(instant: datetime) -> str:
+def clock(instant: datetime) -> str:
+    """Return a time of day as the decision table writes it."""
     return f"{instant:%H:%M:%S}".removesuffix(":00")

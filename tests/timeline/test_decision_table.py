@@ -10,7 +10,7 @@ from support.api_kinds import Json
 from support.harness import World
 from support.job_runner import Course
 from support.objects import a_schedule
-from support.simulated import at
+from support.simulated import at, clock
 from support.story import LEASE_TIMES
 from support.virtual_loop import VirtualClock, run_virtual
 from unit.decision_row import Row
@@ -90,7 +90,3 @@ def near(moment: datetime, row: Row) -> datetime:
     """Return the time of the row that something followed from."""
     known = [at(time, row) for time in (*row.asked, *(row.beside or ()))]
     return next((each for each in known if timedelta() <= moment - each <= PROMPT), moment)
-
-
-def clock(moment: datetime) -> str:
-    return f"{moment:%H:%M:%S}".removesuffix(":00")

@@ -55,6 +55,11 @@ class Document:
         return f"{self.file}:{self.line(path)}"
 
 
+def given(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields that are given: null is what is left out, as the API server has it."""
+    return {key: value for key, value in fields.items() if value is not None}
+
+
 def read_documents(file: str) -> list[Document]:
     """Read a file of manifests; ``-`` is standard input.
 

@@ -118,7 +118,7 @@ def schedule_document(documents: Sequence[Document], *, name: str | None) -> Doc
     Raises:
         ProblemsError: there is none, or more than one.
     """
-    found = [(document, name_of(document)) for document in documents if _is_schedule(document)]
+    found = [(document, name_of(document)) for document in documents if is_of_kind(document, names.KIND_SCHEDULE)]
     called = [document for document, known in found if name is None or name == known]
     if len(called) != 1:
         known = ", ".join(known if isinstance(known, str) else short(known) for _, known in found) or "none"
@@ -127,8 +127,9 @@ def schedule_document(documents: Sequence[Document], *, name: str | None) -> Doc
     return called[0]
 
 
-def _is_schedule(document: Document) -> bool:
-    return isinstance(document.body, dict) and document.body.get("kind") == names.KIND_SCHEDULE
+def is_of_kind(document: Document, kind: str) -> bool:
+    """Tell whether a document says that it is of a kind, whatever else it holds."""
+    return isinstance(document.body, dict) and document.body.get("kind") == kind
 
 
 def name_of(document: Document) -> object:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from workflow_schedules.api.common import parse_utc
 from workflow_schedules.api.occurrence import Outcome
+from workflow_schedules.cli.documents import given
 from workflow_schedules.cli.problems import Problem, ProblemsError
 from workflow_schedules.cli.structure import short
 from workflow_schedules.core.simulation import Ending
@@ -51,17 +52,12 @@ def script_of(documents: Sequence[Document]) -> Callable[[datetime], Ending]:
     problems = [problem for index, entry in enumerate(document.body) for problem in _problems(document, index, entry)]
     if problems:
         raise ProblemsError(*problems)
-    entries = [_given(entry) for entry in document.body]
+    entries = [given(entry) for entry in document.body]
     named = {parse_utc(entry["scheduledTime"]): _ending(entry) for entry in entries if "scheduledTime" in entry}
     ordered = [_ending(entry) for entry in entries if "scheduledTime" not in entry]
     turns = iter(ordered)
     last = ordered[-1] if ordered else Ending(seconds=DEFAULT_SECONDS)
     return lambda instant: named.get(instant) or next(turns, last)
-
-
-def _given(entry: dict[str, object]) -> dict[str, object]:
-    """Return the fields that are given: null is what is left out, as in manifests."""
-    return {key: value for key, value in entry.items() if value is not None}
 
 
 def _ending(entry: dict[str, object]) -> Ending:
@@ -83,7 +79,7 @@ def _flaws(entry: object) -> Iterator[tuple[tuple[str, ...], str]]:
     for key in entry:
         if key not in _FIELDS:
             yield (key,), f"no such field; there are {', '.join(_FIELDS)}"
-    entry = _given(entry)
+    entry = given(entry)
     outcome, seconds = entry.get("outcome", Outcome.COMPLETED), entry.get("seconds")
     if outcome not in _OUTCOMES:
         yield ("outcome",), f"{short(outcome)} is unknown; write one of {', '.join(_OUTCOMES)}"

@@ -12,7 +12,7 @@ import orjson
 
 from workflow_schedules.api import names
 from workflow_schedules.api.common import format_utc
-from workflow_schedules.cli.preview import name_of, schedule_document
+from workflow_schedules.cli.preview import is_of_kind, name_of, schedule_document
 from workflow_schedules.cli.problems import Problem, ProblemsError
 from workflow_schedules.cli.validate import as_created, given_spec, problems_of
 from workflow_schedules.cluster.wire import definition_of, schedule_of
@@ -188,7 +188,7 @@ def _definition(spec: dict[str, Any], documents: Sequence[Document], warnings: l
 
 def _may_be_definition(document: Document, name: str) -> bool:
     """Tell whether a document is the definition of that name, or is one whose name can't be read."""
-    if not isinstance(document.body, dict) or document.body.get("kind") != names.KIND_DEFINITION:
+    if not is_of_kind(document, names.KIND_DEFINITION):
         return False
     called = name_of(document)
     return called == name or (not isinstance(called, str) and bool(problems_of(document)))

@@ -14,6 +14,7 @@ from workflow_schedules.api import names
 from workflow_schedules.api.definition import WorkflowDefinitionSpec
 from workflow_schedules.api.schedule import WorkflowScheduleSpec
 from workflow_schedules.api.schema import object_schema
+from workflow_schedules.cli.documents import given
 from workflow_schedules.cli.problems import Problem, code_of
 from workflow_schedules.cli.structure import Flaw, flaws, short, unknown_field
 from workflow_schedules.cluster.wire import definition_of, schedule_of
@@ -115,13 +116,13 @@ def as_created(document: Document, *, uid: str = _UNSAID["uid"]) -> dict[str, An
         uid: where it has none.
     """
     metadata = document.body["metadata"]
-    given = {key: value for key in _UNSAID if (value := metadata.get(key))}
-    return {"metadata": {**_UNSAID, "uid": uid, **given}, "spec": given_spec(document)}
+    said = {key: value for key in _UNSAID if (value := metadata.get(key))}
+    return {"metadata": {**_UNSAID, "uid": uid, **said}, "spec": given_spec(document)}
 
 
 def given_spec(document: Document) -> dict[str, Any]:
-    """Return the fields of a spec that are given: null is what is left out, as the API server has it."""
-    return {key: value for key, value in document.body["spec"].items() if value is not None}
+    """Return the fields of a spec that are given."""
+    return given(document.body["spec"])
 
 
 def _kind_with_spec(body: dict[str, Any]) -> str | None:
@@ -144,8 +145,8 @@ def _root_problems(document: Document, body: dict[str, Any]) -> Iterator[Problem
             yield _of_flaw(document, unknown_field((key,), _ROOT_FIELDS))
 
 
-def _no_spec(document: Document, given: object) -> Problem:
-    why = "is missing" if given is None else f"{short(given)} is no object"
+def _no_spec(document: Document, found: object) -> Problem:
+    why = "is missing" if found is None else f"{short(found)} is no object"
     return _problem(document, ("spec",), "invalid_spec", f"spec: {why}; write what is to run, and when")
 
 
@@ -162,9 +163,9 @@ def _metadata_problems(document: Document, metadata: object) -> Iterator[Problem
         yield _problem(document, ("metadata",), "invalid_spec", message)
 
 
-def _name_problems(document: Document, given: dict[str, Any]) -> Iterator[Problem]:
-    name, path = given.get("name"), ("metadata", "name")
-    if name is None and not given.get("generateName"):
+def _name_problems(document: Document, metadata: dict[str, Any]) -> Iterator[Problem]:
+    name, path = metadata.get("name"), ("metadata", "name")
+    if name is None and not metadata.get("generateName"):
         yield _problem(
             document, path, "invalid_spec", "metadata.name: is missing; write a DNS name such as nightly-report"
         )
