@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from support.control_plane import ControlPlane
+    from workflow_schedules.cluster.connection import Connection
 
     Kubectl = Callable[..., Any]
 
@@ -49,10 +50,10 @@ def test_a_schedule_deleted_at_once_is_gone_at_once(kubectl: Kubectl, namespace:
 
 
 def test_a_namespace_goes_away_when_the_operator_is_uninstalled_first(
-    control_plane: ControlPlane, kubectl: Kubectl, namespace: str, tmp_path: Path
+    control_plane: ControlPlane, kubectl: Kubectl, real_connection: Connection, namespace: str, tmp_path: Path
 ) -> None:
     """K-097: ten schedules, half of them with a run that goes on, and nobody there any more who could clear a finalizer."""
-    scene = Scene(kubectl, namespace)
+    scene = Scene(kubectl, real_connection, namespace)
     with OperatorProcess(control_plane, tmp_path) as operator:
         operator.wait_ready()
         names, at = [f"s{number}" for number in range(10)], utc(ahead(seconds=15))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from support.control_plane import ControlPlane
+    from workflow_schedules.cluster.connection import Connection
 
     Kubectl = Callable[..., Any]
 
@@ -47,11 +48,11 @@ def _without(request: pytest.FixtureRequest, control_plane: ControlPlane, kubect
 @pytest.mark.timeout(300)
 @pytest.mark.usefixtures("_without")
 def test_a_fence_that_is_missing_is_said_and_hinders_nothing(
-    control_plane: ControlPlane, kubectl: Kubectl, namespace: str, tmp_path: Path
+    control_plane: ControlPlane, kubectl: Kubectl, real_connection: Connection, namespace: str, tmp_path: Path
 ) -> None:
     """P14: in the log and the readiness, with what to do; runs start, once, by what else holds."""
     with OperatorProcess(control_plane, tmp_path, environment=SHORT_LEASE) as operator:
-        assert_runs_once(Scene(kubectl, namespace))
+        assert_runs_once(Scene(kubectl, real_connection, namespace))
         operator.kill()
         operator.start()  # whether statuses are refused is seen where there is one
         until(operator.readiness, lambda said: SAID in said, seconds=60)
@@ -64,11 +65,11 @@ def test_a_fence_that_is_missing_is_said_and_hinders_nothing(
 
 @pytest.mark.timeout(300)
 def test_a_fence_that_is_installed_again_holds(
-    control_plane: ControlPlane, kubectl: Kubectl, namespace: str, tmp_path: Path
+    control_plane: ControlPlane, kubectl: Kubectl, real_connection: Connection, namespace: str, tmp_path: Path
 ) -> None:
     """P14: its holder may write, and nothing is missing."""
     with OperatorProcess(control_plane, tmp_path, environment=SHORT_LEASE) as operator:
-        assert_runs_once(Scene(kubectl, namespace))
+        assert_runs_once(Scene(kubectl, real_connection, namespace))
         assert operator.readiness() == "ok"
     assert "the policy workflow-schedules-fence" not in operator.log.read_text()
 

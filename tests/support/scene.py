@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from support.cluster_stories import Json, manifests, until
+from support.moment import objects_of_now
 from workflow_schedules.api import names
+from workflow_schedules.cluster.connection import Connection
 
 Kubectl = Callable[..., Any]
 
-RESOURCES = "wfs,wfd,occ,jobs,pods,events"
 NOWHERE = {"conformance": "no-such-node"}
 FINAL = {"Completed", "Failed", "Exhausted", "Cancelled"}
 
@@ -152,6 +153,7 @@ class Scene:
     """A namespace: apply to it, look at it."""
 
     kubectl: Kubectl
+    connection: Connection
     namespace: str
 
     def apply(self, *bodies: Json) -> None:
@@ -164,7 +166,7 @@ class Scene:
         self.kubectl("delete", "-n", self.namespace, "--wait=false", *targets)
 
     def look(self) -> View:
-        return View(json.loads(self.kubectl("get", RESOURCES, "-n", self.namespace, "-o", "json").stdout)["items"])
+        return View(objects_of_now(self.connection, self.namespace))
 
     def until(self, is_reached: Callable[[View], bool], *, seconds: float, what: str) -> View:
         """Look until something is so; fail with what it was to be and what is there."""

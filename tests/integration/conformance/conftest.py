@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from support.control_plane import ControlPlane
+    from workflow_schedules.cluster.connection import Connection
 
     Kubectl = Callable[..., Any]
 
@@ -53,10 +54,10 @@ TRACKED = "batch.kubernetes.io/job-tracking"
 
 
 @pytest.fixture(scope="package")
-def scene(kubectl: Kubectl) -> Iterator[Scene]:
+def scene(kubectl: Kubectl, real_connection: Connection) -> Iterator[Scene]:
     """The namespace of this tier."""
     with own_namespace(kubectl, "conformance") as namespace:
-        yield Scene(kubectl, namespace)
+        yield Scene(kubectl, real_connection, namespace)
 
 
 @pytest.fixture(scope="package")

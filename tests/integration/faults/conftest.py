@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from support.control_plane import ControlPlane
+    from workflow_schedules.cluster.connection import Connection
 
     Kubectl = Callable[..., Any]
 
@@ -71,7 +72,11 @@ def namespace(kubectl: Kubectl) -> Iterator[str]:
 
 @pytest.fixture(scope="package")
 def whole_stage(
-    control_plane: ControlPlane, kubectl: Kubectl, namespace: str, tmp_path_factory: pytest.TempPathFactory
+    control_plane: ControlPlane,
+    kubectl: Kubectl,
+    real_connection: Connection,
+    namespace: str,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Stage]:
     """One operator behind a proxy, for all rows; a row that kills it has it started again."""
     audit = AuditTrail(control_plane.audit_log) if control_plane.audit_log else None
@@ -81,7 +86,8 @@ def whole_stage(
         OperatorProcess(control_plane, folder, environment=SETTINGS, server=proxy.url) as operator,
     ):
         operator.wait_ready()
-        yield Stage(scene=Scene(kubectl, namespace), proxy=proxy, operator=operator, audit=audit)
+        scene = Scene(kubectl, real_connection, namespace)
+        yield Stage(scene=scene, proxy=proxy, operator=operator, audit=audit)
 
 
 @pytest.fixture(scope="module")
