@@ -114,6 +114,14 @@ def test_columns() -> None:
     """Contract 2 and Records."""
     assert " ".join(columns_of("WorkflowSchedule")) == "SCHEDULE TIMEZONE STATE ACTIVE LAST LAST-OUTCOME NEXT AGE"
     assert " ".join(columns_of("ScheduleOccurrence")) == ("SCHEDULE TIME CAUSE DECISION OUTCOME REASON DURATION AGE")
+    columns = CRDS["WorkflowSchedule"]["spec"]["versions"][0]["additionalPrinterColumns"]
+    assert [each["name"] for each in columns if "priority" in each] == [
+        "Concurrency",
+        "Misfire",
+        "Last-Success",
+        "Last-Failure",
+        "Message",
+    ]
     selectable = CRDS["ScheduleOccurrence"]["spec"]["versions"][0]["selectableFields"]
     assert [item["jsonPath"] for item in selectable] == [
         ".spec.scheduleRef.name",

@@ -577,3 +577,38 @@ def test_columns_and_selectors(ask: Kubectl, namespace: str, lease: Lease) -> No
         found = ask("get", "occ", "-n", namespace, f"--field-selector={selector}", "-o", "name").stdout
         assert found.strip().endswith(name)
     assert name in ask("get", "scheduling", "-n", namespace).stdout
+
+
+def wide(ask: Kubectl, namespace: str, resource: str) -> tuple[list[str], str]:
+    """Return the header and the only row."""
+    header, row = ask("get", resource, "-n", namespace, "-o", "wide").stdout.splitlines()
+    return header.split(), row
+
+
+def test_wide_columns_say_why(ask: Kubectl, namespace: str, lease: Lease) -> None:
+    """R36: of a schedule the first condition's message that there is; of a record the run's, else the decision's."""
+    stored_schedule(ask, namespace)
+    stamp = {"fencingEpoch": lease.epoch, "writer": lease.holder}
+    assert wide(ask, namespace, "wfs")[0][-3:] == ["LAST-SUCCESS", "LAST-FAILURE", "MESSAGE"]
+    messages = {"Accepted": "", "Ready": "", "Paused": "database migration", "Complete": "never"}
+    conditions = [
+        {
+            "type": kind,
+            "status": "True",
+            "reason": "Any",
+            "message": message,
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }
+        for kind, message in messages.items()
+    ]
+    status = {"status": stamp | {"conditions": conditions}}
+    check(patch(ask, "workflowschedule/row", namespace, status, "--subresource=status", *OPERATOR), ())
+    assert wide(ask, namespace, "wfs")[1].endswith("  database migration")
+    span = {"firstTime": "2026-01-01T00:00:00Z", "lastTime": "2026-01-01T02:00:00Z", "count": 3}
+    name = stored_record(ask, lease, namespace, span=span, message="three of them")
+    header, row = wide(ask, namespace, "occ")
+    assert header[-3:] == ["AGE", "COUNT", "MESSAGE"]
+    assert row.split()[-4:] == ["3", "three", "of", "them"]
+    ended = {"status": stamp | {"outcome": "Failed", "message": "outcome unknown"}}
+    check(patch(ask, f"scheduleoccurrence/{name}", namespace, ended, "--subresource=status", *OPERATOR), ())
+    assert wide(ask, namespace, "occ")[1].split()[-3:] == ["3", "outcome", "unknown"]

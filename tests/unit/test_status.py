@@ -182,6 +182,15 @@ def test_state_and_conditions(case: Case) -> None:
         assert (status.next_schedule_time, status.next_schedule_times) == (None, ())
 
 
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_first_message_is_why_it_is_not_an_ordinary_one(case: Case) -> None:
+    """R36: what the wide column MESSAGE shows, so a condition that explains nothing has no message."""
+    found = projected(case.snapshot).conditions
+    why = [one.message for one in found if one.type in case.want and one.message]
+    assert [one.message for one in found if one.message][:1] == why[:1]
+    assert why or case.state in {State.ACTIVE, State.DISABLED}
+
+
 def test_messages_name_what_to_do() -> None:
     """R36."""
     found = {case.name: {one.type: one.message for one in projected(case.snapshot).conditions} for case in CASES}
@@ -400,7 +409,7 @@ MESSAGES = [
     ("RunsHealthy", REFUSED_TEMPLATE, "image: Required value"),
     ("RunsHealthy", a_snapshot(runs=(a_run(job=a_job()), a_run(3, last_error="quota"))), "hourly-b8ce660c-000000003: quota"),
     ("Paused", a_snapshot(a_schedule(pause=Pause(reason="holidays"))), "holidays"),
-    ("ParentEnabled", a_snapshot(), "the template is inline"),
+    ("ParentEnabled", a_snapshot(), ""),
     ("ParentEnabled", a_snapshot(CHILD, definition=a_definition(is_enabled=False)),
      "WorkflowDefinition report has enabled: false; enable it"),
     ("ParentEnabled", a_snapshot(CHILD, definition=a_definition(template=None)),

@@ -160,6 +160,9 @@ def _cause_shapes() -> tuple[Rule, ...]:
 
 
 _AGE = Column(name="Age", type="date", path=".metadata.creationTimestamp")
+# A column shows the first thing that its path finds, and a filter knows no "and": conditions that have nothing to explain
+# have no message, so the first message is why a schedule is blocked, held, paused, complete or unwell.
+_WHY = Column(name="Message", path='.status.conditions[?(@.message!="")].message', wide=True)
 
 DEFINITION = Kind(
     kind=names.KIND_DEFINITION,
@@ -175,6 +178,7 @@ DEFINITION = Kind(
         Column(name="Active", type="integer", path=".status.activeRuns"),
         Column(name="Ready", path='.status.conditions[?(@.type=="Ready")].status'),
         _AGE,
+        _WHY,
     ),
     refused={"suspend": "use enabled: a definition with enabled false starts no scheduled run"},
 )
@@ -199,6 +203,7 @@ SCHEDULE = Kind(
         Column(name="Misfire", path=".spec.misfirePolicy", wide=True),
         Column(name="Last-Success", type="date", path=".status.lastSuccessfulTime", wide=True),
         Column(name="Last-Failure", type="date", path=".status.lastFailureTime", wide=True),
+        _WHY,
     ),
     root_rules=(_never_goes_back("status.logHead"), _never_goes_back("status.consumedThroughTime")),
     refused={"suspend": "use enabled or pause"},
@@ -221,6 +226,8 @@ OCCURRENCE = Kind(
         Column(name="Reason", path="..['status.reason','spec.reason']"),
         Column(name="Duration", path=".status.duration"),
         _AGE,
+        Column(name="Count", type="integer", path=".spec.span.count", wide=True),
+        Column(name="Message", path="..['status.message','spec.message']", wide=True),
     ),
     spec_rules=(_spec_immutable(), *_cause_shapes()),
     root_rules=(*_names_reserved(), _request_names(), _final_outcome_stays()),

@@ -249,7 +249,7 @@ def _parent_enabled(snapshot: Snapshot, verdict: Accepted | Refusal) -> _Row:
     if isinstance(verdict, Refusal):
         return ("ParentEnabled", True, "Unknown", "")
     if verdict.spec.workflow_ref is None:
-        return ("ParentEnabled", True, "NoParent", "the template is inline")
+        return ("ParentEnabled", True, "NoParent", "")
     reason = hold_reason(snapshot, verdict)
     name = verdict.spec.workflow_ref.name
     match reason:
