@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,19 +17,22 @@ HEAD = """\
 # What is decided, and what is recorded
 
 Each line is a case that a test runs through the operator's own rules. The schedule of the examples is due every minute from
-10:01 on (it was made at 10:00) and its runs take 30 seconds, unless the line says otherwise; where it is about a single instant,
-the schedule has but that one. "Any" is each of `Forbid`, `Allow` (with two slots) and `Replace`, and each of `Skip`, `Latest` and
-`All`: the test plays them all, also where neither a line nor the text above it names a policy. Deadlines are the default ones.
+10:01 on (it was made at 10:00) and each of its runs takes 30 seconds, unless the line says otherwise; where it is about a
+single instant, the schedule has but that one. "Any" is each of `Forbid`, `Allow` (with two slots) and `Replace`, and each of
+`Skip`, `Latest` and `All`: the test plays them all, also where neither a line nor the text above it names a policy. Deadlines
+are the default ones.
 
-Each record is one [`ScheduleOccurrence`](../README.md#reading-what-happened) with its decision as its reason. `Admitted` means
-that a Job was started: at its instant, or late, at the time in brackets. `(3)` is one record for three instants. What is recorded
-as skipped, coalesced or superseded never runs later. To try a case of your own: `kubectl wfs simulate`.
+Each record is one [`ScheduleOccurrence`](../README.md#reading-what-happened). `Admitted` means that it was decided, on record,
+to run this instant: when it came, or late, at the time in brackets. Its Job follows at once; how that went is the record's
+`outcome`, also where no Job could be made. `(3)` is one record for three instants. What is recorded as skipped, coalesced or
+superseded never runs later. [reference.md](reference.md) lists all decisions, outcomes and reasons. To try a case of your own:
+`kubectl wfs simulate`.
 """
 
 DECISIONS = """\
 | decision | means |
 | --- | --- |
-| `Admitted` | a run was started for this instant; how it went is the record's `outcome` |
+| `Admitted` | it was decided to run this instant, and its Job follows; how that went is the record's `outcome` |
 | `SkippedOverlap` | under `misfirePolicy: Skip`: there was no free slot when it was due |
 | `SkippedMisfire` | it could not start before its deadline, or under `Skip` a newer one started in its place |
 | `SkippedExcluded` | it falls on a date of `excludeDates` |
@@ -53,12 +56,39 @@ def page(situations: Sequence[Situation], crd: str) -> str:
 
 def _section(situation: Situation) -> str:
     text = f"{situation.text}\n\n" if situation.text else ""
-    lines = [f"| {row.policy} | {row.then} | {_records(row)} |" for row in situation.rows]
+    lines = [f"| {row.policy} | {row.then}{_runs(row)} | {_records(row)} |" for row in situation.rows]
     return (
         f"## {situation.title}\n\n{text}| case | what happens | recorded |\n| --- | --- | --- |\n"
         + "\n".join(lines)
         + "\n"
     )
+
+
+def _runs(row: Row) -> str:
+    """Return how the runs of a row go, where it isn't as the head of the page says."""
+    first, *others = row.runs
+    if not others:
+        return "" if first == {"seconds": 30} else f" Here each run {_course(first)}."
+    return f" Here the first run {_course(first)}, each other one {_course(others[0])}."
+
+
+def _course(run: dict[str, Any]) -> str:
+    match run.get("outcome", "Completed"):
+        case "Completed":
+            return f"takes {_length(run['seconds'])}"
+        case "Failed":
+            return f"fails after {_length(run['seconds'])}"
+        case "Interrupted":
+            return f"is suspended {_length(run['seconds'])} after its start"
+        case _:
+            return "goes on beyond the example"
+
+
+def _length(seconds: int) -> str:
+    minutes, rest = divmod(seconds, 60)
+    if seconds < 120:
+        return f"{seconds} s"
+    return f"{minutes} min" + (f" {rest} s" if rest else "")
 
 
 def _records(row: Row) -> str:

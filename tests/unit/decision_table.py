@@ -46,7 +46,7 @@ FREE = Situation(
             policy="`Allow`, any `misfirePolicy`",
             fields=TWO,
             alike=ANY_MISFIRE,
-            then="It starts, also beside unfinished runs, up to `maxActiveRuns`.",
+            then="It starts, also beside unfinished runs, up to `maxActiveRuns` (here 2) at once.",
             runs=({"seconds": 90},),
             want=("Admitted 10:01", "Admitted 10:02", "Admitted 10:03"),
         ),
@@ -62,7 +62,7 @@ FREE = Situation(
 
 BLOCKED = Situation(
     "Blocked by a run that has not finished",
-    "Here the run of 10:01 takes three and a half minutes. Runs that were triggered by hand, and other schedules, never block.",
+    "Each line says how long its runs take. Runs that were triggered by hand, and other schedules, never block.",
     (
         Row(
             policy="`Forbid` + `Skip`",
@@ -108,14 +108,14 @@ BLOCKED = Situation(
         Row(
             policy="`Allow` + `Skip`",
             fields=TWO,
-            then="With `maxActiveRuns` (here 2) unfinished, the instant is given up.",
+            then="With `maxActiveRuns` (here 2) runs unfinished, the instant is given up.",
             runs=({"outcome": "Running"},),
             want=("Admitted 10:01", "Admitted 10:02", "SkippedOverlap 10:03"),
         ),
         Row(
             policy="`Allow` + `Latest`",
             fields={**TWO, **LATEST},
-            then="With `maxActiveRuns` unfinished the newest one waits for the first run that ends.",
+            then="With `maxActiveRuns` (here 2) runs unfinished the newest one waits for the first run that ends.",
             runs=({"seconds": 150}, {"seconds": 600}),
             until="10:04",
             want=("Admitted 10:01", "Admitted 10:02", "Admitted 10:03 @10:03:30"),
@@ -123,8 +123,8 @@ BLOCKED = Situation(
         Row(
             policy="`Allow` + `All`",
             fields={**TWO, **ALL},
-            then="With `maxActiveRuns` unfinished the newest `maxCatchUpRuns` (unset: 10) wait; the oldest of them starts with "
-            "the first run that ends.",
+            then="With `maxActiveRuns` (here 2) runs unfinished the newest `maxCatchUpRuns` (unset: 10) wait; the oldest of them "
+            "starts when the first run ends.",
             runs=({"seconds": 210}, {"seconds": 600}),
             until="10:04:30",
             want=("Admitted 10:01", "Admitted 10:02", "Admitted 10:03 @10:04:30"),
@@ -139,7 +139,7 @@ BLOCKED = Situation(
             want=("Admitted 10:01", "Admitted 10:02", "Admitted 10:03"),
         ),
         Row(
-            policy="`Allow` + `Skip`, `maxActiveRuns` lowered meanwhile",
+            policy="`Allow` + `Skip`, `maxActiveRuns` lowered from 3 to 1 at 10:02:30",
             fields={"concurrencyPolicy": "Allow", "maxActiveRuns": 3},
             edits={"10:02:30": {"maxActiveRuns": 1}},
             then="No run is ended; nothing starts until fewer than the new limit are unfinished.",
@@ -152,7 +152,7 @@ BLOCKED = Situation(
 
 SUSPENDED = Situation(
     "Blocked by a run that is suspended (`Interrupted`)",
-    "Here somebody suspends the Job of 10:01 ten seconds after its start.",
+    'Somebody suspends the Job (`kubectl patch job NAME -p \'{"spec": {"suspend": true}}\'`) after it has started.',
     (
         Row(
             policy="`Forbid` + `Skip`",
@@ -312,7 +312,7 @@ SEVERAL = Situation(
         ),
         Row(
             policy="`Allow` + `Skip`, all within the deadline",
-            then="As many of the newest start as there are slots.",
+            then="As many of the newest start as there are slots (here 2).",
             outage=DOWN,
             fields={**TWO, "startingDeadlineSeconds": 3600},
             until="10:05:30",
@@ -752,16 +752,16 @@ LIMITS = Situation(
     "",
     (
         Row(
-            policy="`Allow` + `Skip`, `maxActiveRuns` of the definition",
+            policy="`Allow` + `Skip`, the definition's limit (its `spec.maxActiveRuns`, here 1) used up",
             fields=TWO,
             parent={"10:00": {"enabled": True, "maxActiveRuns": 1}},
-            then="No room counts like a run that blocks.",
+            then="No room counts like a run that blocks (reason `CapacityExceeded`).",
             runs=({"seconds": 90},),
             until="10:02",
             want=("Admitted 10:01", "SkippedOverlap 10:02"),
         ),
         Row(
-            policy="`Allow` + `Latest` or `All`, `maxActiveRuns` of the definition",
+            policy="`Allow` + `Latest` or `All`, the definition's limit (its `spec.maxActiveRuns`, here 1) used up",
             fields=TWO,
             alike=(LATEST, ALL),
             parent={"10:00": {"enabled": True, "maxActiveRuns": 1}},
@@ -771,17 +771,18 @@ LIMITS = Situation(
             want=("Admitted 10:01", "Admitted 10:02 @10:02:30"),
         ),
         Row(
-            policy="`Skip`, any `concurrencyPolicy`, `maxConcurrentRuns` (here 1) used up by another schedule",
+            policy="`Skip`, any `concurrencyPolicy`, the operator's limit (`WORKFLOW_SCHEDULES_MAX_CONCURRENT_RUNS`, here 1) "
+            "used up by another schedule",
             alike=ANY_CONCURRENCY,
             beside=("10:00:40", "10:01:40"),
             max_concurrent_runs=1,
-            then="No room counts like a run that blocks.",
+            then="No room counts like a run that blocks (reason `CapacityExceeded`).",
             runs=({"seconds": 5},),
             until="10:02:30",
             want=("SkippedOverlap 10:01", "Admitted 10:02"),
         ),
         Row(
-            policy="`Latest` and `All`, any `concurrencyPolicy`, `maxConcurrentRuns` used up by another schedule",
+            policy="`Latest` and `All`, any `concurrencyPolicy`, the operator's limit used up by another schedule",
             alike=each(ANY_CONCURRENCY, (LATEST, ALL)),
             beside=("10:00:40", "10:01:40"),
             max_concurrent_runs=1,
