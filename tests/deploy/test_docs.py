@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import sys
@@ -11,10 +12,14 @@ import pytest
 import yaml
 
 from unit.decision_table import SITUATIONS
-from workflow_schedules.api.occurrence import ScheduleOccurrenceSpec
-from workflow_schedules.api.schedule import WorkflowScheduleSpec
+from workflow_schedules.api.common import parse_utc
+from workflow_schedules.api.occurrence import Cause, ScheduleOccurrenceSpec
+from workflow_schedules.api.schedule import OccurrenceField, WorkflowScheduleSpec
 from workflow_schedules.app.settings import PREFIX
 from workflow_schedules.cli.main import main
+from workflow_schedules.core.due_times import parse_cron
+from workflow_schedules.core.inputs import OccurrenceFacts, input_text, resolve_input
+from workflow_schedules.core.triggers import InvalidTriggerError
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "hack"))
@@ -82,11 +87,58 @@ def test_the_proof_of_a_guarantee_exists(path: str, name: str) -> None:
 
 
 def test_the_manifest_of_the_guide_is_a_request() -> None:
-    shown = re.search(r"```yaml\n(.*?)```", GUIDE, re.DOTALL)
+    shown = re.search(r"```yaml\n(apiVersion.*?)```", GUIDE, re.DOTALL)
     assert shown is not None
     body = yaml.safe_load(shown[1])
     spec = ScheduleOccurrenceSpec.model_validate(body["spec"])
     assert (body["kind"], spec.cause, spec.schedule_ref.name) == ("ScheduleOccurrence", "Manual", "nightly-report")
+
+
+def test_the_input_of_the_guide_is_what_a_run_gets() -> None:
+    """The bindings that it shows, what it says they give, and each field that there is."""
+    shown = re.search(r"```yaml\n(  input:.*?)```\n\ngives a run `([^`]+)`", GUIDE, re.DOTALL)
+    assert shown is not None
+    manifest = yaml.safe_load(shown[1])
+    gives = json.loads(shown[2])
+    spec = WorkflowScheduleSpec.model_validate(manifest)
+    facts = OccurrenceFacts(
+        scheduled_time=parse_utc(gives["until"]),
+        name="nightly-report-00000000-000000002",
+        schedule_name="nightly-report",
+        revision=1,
+        cause=Cause.SCHEDULED,
+        last_successful_time=parse_utc(gives["since"]),
+    )
+    resolved = resolve_input(spec.input, spec.input_from, facts)
+    assert resolved is not None
+    assert input_text(resolved) == shown[2]
+    table = GUIDE.partition("| `occurrenceField` |")[2].partition("\n\n")[0]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(OccurrenceField)
+
+
+def first_cells(header: str) -> list[str]:
+    """Return what is in backquotes in the first column of a table of the guide."""
+    table = GUIDE.partition(f"\n| {header} |")[2].partition("\n\n")[0]
+    return [text for line in table.splitlines()[2:] for text in re.findall(r"`([^`]+)`", line.split(" | ")[0])]
+
+
+def is_read(expression: str) -> bool:
+    try:
+        parse_cron(expression, "UTC")
+    except InvalidTriggerError:
+        return False
+    return True
+
+
+def test_cron_expressions_are_read_as_the_guide_says() -> None:
+    """R5."""
+    items, refused = first_cells("item"), first_cells("refused")
+    assert len(items) > 8
+    assert len(refused) > 10
+    for item in items:
+        places = [" ".join(item if number == place else "*" for number in range(5)) for place in range(5)]
+        assert any(map(is_read, places)), item
+    assert [text for text in refused if " " in text or text.startswith("@") if is_read(text)] == []
 
 
 def test_the_simulation_of_the_readme_is_real(
