@@ -97,6 +97,38 @@ def test_a_run_costs_two_requests_before_its_job_exists_and_four_in_its_life() -
     run(story)
 
 
+def test_a_run_of_more_than_ten_seconds_costs_six() -> None:
+    """That it runs is on record, and in its schedule's status (R29)."""
+
+    async def story(world: World) -> None:
+        world.jobs.run_for(45)
+        a_herd(world)
+        await world.sleep_until(at("10:04:30"))
+        before = len(world.server.log)
+        await world.sleep_until(at("10:09:30"))
+        assert requests(world, before) == {
+            "POST scheduleoccurrences": HERD,
+            "POST jobs": HERD,
+            "PATCH scheduleoccurrences/status": 2 * HERD,
+            "PATCH workflowschedules/status": 2 * HERD,
+        }
+
+    run(story)
+
+
+def test_a_long_run_of_a_definition_shows_in_its_status_too() -> None:
+    async def story(world: World) -> None:
+        world.jobs.run_for(45)
+        world.apply(a_definition())
+        a_herd(world, workflow="w", jobTemplate=None)
+        await world.sleep_until(at("10:04:30"))
+        before = len(world.server.log)
+        await world.sleep_until(at("10:09:30"))
+        assert requests(world, before)["PATCH workflowdefinitions/status"] == 2
+
+    run(story)
+
+
 def test_the_second_run_costs_no_more_than_the_first() -> None:
     async def story(world: World) -> None:
         world.jobs.course = one_to_three_seconds
