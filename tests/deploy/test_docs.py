@@ -13,6 +13,7 @@ import yaml
 
 from unit.decision_table import SITUATIONS
 from workflow_schedules.api.common import parse_utc
+from workflow_schedules.api.definition import WorkflowDefinitionSpec
 from workflow_schedules.api.occurrence import Cause, ScheduleOccurrenceSpec
 from workflow_schedules.api.schedule import OccurrenceField, WorkflowScheduleSpec
 from workflow_schedules.app.settings import PREFIX
@@ -51,7 +52,8 @@ def test_links_of_fields_lead_to_their_lines() -> None:
 
 
 def test_the_guide_names_every_field_and_every_setting() -> None:
-    fields = {field.alias for field in WorkflowScheduleSpec.model_fields.values()}
+    kinds = (WorkflowScheduleSpec, WorkflowDefinitionSpec)
+    fields = {field.alias for kind in kinds for field in kind.model_fields.values()}
     named = set(re.findall(r"`([A-Za-z]+)[`.:]", GUIDE))
     assert fields <= named | {"input"}, fields - named
     settings = (ROOT / "operator" / "workflow_schedules" / "app" / "settings.py").read_text()
