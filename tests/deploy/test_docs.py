@@ -51,6 +51,29 @@ def test_links_of_fields_lead_to_their_lines() -> None:
     assert all(lines[int(number) - 1].strip() == f"{name}:" for name, number in links)
 
 
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+LINKS = [
+    pytest.param(page, link, id=f"{page.name} {link}")
+    for page in PAGES
+    for link in sorted(set(re.findall(r"\]\(([^)\s]+)\)", page.read_text())))
+    if not link.startswith("http")
+]
+
+
+@pytest.mark.parametrize(("page", "link"), LINKS)
+def test_a_link_leads_somewhere(page: Path, link: str) -> None:
+    path, _, anchor = link.partition("#")
+    target = (page.parent / path).resolve() if path else page
+    assert target.exists()
+    assert not anchor or target.suffix != ".md" or anchor in anchors(target)
+
+
 def test_the_guide_names_every_field_and_every_setting() -> None:
     kinds = (WorkflowScheduleSpec, WorkflowDefinitionSpec)
     fields = {field.alias for kind in kinds for field in kind.model_fields.values()}
