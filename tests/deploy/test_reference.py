@@ -138,6 +138,8 @@ def test_conditions_of_a_schedule_have_the_reasons_and_the_status_that_they_have
         for reason in words(row["reason"])
     }
     assert found <= shown
+    for kind, usual in {"Accepted": "True", "RunsHealthy": "True", "Paused": "False", "Complete": "False"}.items():
+        assert {row for row in shown if row[:2] == (kind, usual)} == {row for row in found if row[:2] == (kind, usual)}
 
 
 def test_events_have_the_type_and_the_level_that_they_have() -> None:
