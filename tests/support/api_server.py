@@ -8,6 +8,7 @@ The contract tests hold it to what the real API server does. Not here: schemas, 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from email.utils import format_datetime
@@ -40,7 +41,10 @@ class Snapshot:
 
 
 class FakeApiServer:
-    """See the module; ``faults`` are asked about each request in turn, and the first fault counts."""
+    """See the module; ``faults`` are asked about each request in turn, and the first fault counts.
+
+    ``warnings`` give the text of a `Warning` header of the answer to a request, or none.
+    """
 
     def __init__(self, clock: Clock, *, seed: int = 0, auto_namespaces: bool = True) -> None:
         self._clock = clock
@@ -48,6 +52,7 @@ class FakeApiServer:
         self.requests = Requests(self.store, auto_namespaces=auto_namespaces)
         self.admission = self.requests.admission
         self.faults: list[FaultHook] = []
+        self.warnings: list[Callable[[ApiRequest], str]] = []
         self.log: list[LogEntry] = []
         self.in_flight: dict[asyncio.Task[Answer], None] = {}  # in order: a set's is that of addresses
         self.is_up = True
@@ -169,6 +174,8 @@ class FakeApiServer:
             self.note(request, 0)
             raise UnansweredError("connection refused", reason="Down")
         headers = {"date": self._http_date()}
+        if warned := [text for hook in self.warnings if (text := hook(request))]:
+            headers["warning"] = ", ".join(f"299 - {orjson.dumps(text).decode()}" for text in warned)
         try:
             fault.refuse()
             status, body = self.requests.answer(request)

@@ -243,6 +243,8 @@ def a_snapshot(
     writer: Writer = WRITER,
     last_good_manual_at: datetime | None = None,
     template_refusal: str | None = None,
+    unknown_fields: tuple[str, ...] = (),
+    is_template_judged: bool = True,
     record_refusal: RecordRefusal | None = None,
     is_append_unanswered: bool = False,
 ) -> Snapshot:
@@ -261,6 +263,8 @@ def a_snapshot(
         since_acquired=since_acquired,
         last_good_manual_at=last_good_manual_at,
         template_refusal=template_refusal,
+        unknown_fields=unknown_fields,
+        is_template_judged=is_template_judged,
         record_refusal=record_refusal,
         is_append_unanswered=is_append_unanswered,
     )

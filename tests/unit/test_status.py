@@ -20,7 +20,7 @@ from support.builders import (
     at,
     of_definition,
 )
-from workflow_schedules.api.common import ConditionStatus
+from workflow_schedules.api.common import Condition, ConditionStatus
 from workflow_schedules.api.occurrence import Outcome, ScheduleOccurrenceStatus, Totals
 from workflow_schedules.api.schedule import (
     Counts,
@@ -114,6 +114,7 @@ def refused(by: RefusedBy, schedule: Schedule = a_schedule(), **fields: object) 
     return a_snapshot(schedule, record_refusal=RecordRefusal(by=by, words="the server says no"), **fields)
 
 
+FIELDS = ("spec.jobTemplate.spec.a",)
 CASES = [
     Case("R18 disabled", a_snapshot(a_schedule(enabled=False)), State.DISABLED, {"Ready": "True Disabled"}),
     Case("R4 without its definition", a_snapshot(CHILD), State.HELD,
@@ -159,6 +160,12 @@ CASES = [
     Case("R31 a blocked schedule, of which nothing more can be recorded", refused(RefusedBy.QUOTA, contradiction="record 7"),
          State.BLOCKED, {"Ready": "False Blocked", "Stalled": "True Blocked", "RunsHealthy": "False RecordNotCreated"}),
     Case("R24 nor may it", a_snapshot(template_refusal="no"), State.ACTIVE, {"RunsHealthy": "False TemplateRejected"}),
+    Case("R24 it may, but loses fields", a_snapshot(unknown_fields=FIELDS), State.ACTIVE, {"RunsHealthy": "False UnknownFields"}),
+    Case("R24 neither", a_snapshot(template_refusal="no", unknown_fields=FIELDS), State.ACTIVE,
+         {"RunsHealthy": "False TemplateRejected"}),
+    Case("what is wrong with a run comes first", a_snapshot(unknown_fields=FIELDS, runs=(a_run(last_error="no"),)), State.ACTIVE,
+         {"RunsHealthy": "False JobNotCreated"}),
+    Case("R24 nobody was asked yet, nothing was told", a_snapshot(is_template_judged=False), State.ACTIVE, {}),
     Case("R19 paused", a_snapshot(a_schedule(pause=Pause())), State.PAUSED,
          {"Ready": "True Paused", "Paused": "True PausedByOwner"}),
     Case("R19 paused until a time", a_snapshot(a_schedule(pause=Pause(until_time=at("10:15:01")))), State.PAUSED,
@@ -407,6 +414,9 @@ MESSAGES = [
     ("Ready", a_snapshot(), ""),
     ("Stalled", a_snapshot(a_schedule(schedule="no")), "spec.schedule: 'no'"),
     ("RunsHealthy", REFUSED_TEMPLATE, "image: Required value"),
+    ("RunsHealthy", a_snapshot(template_refusal="no", unknown_fields=FIELDS), "no; spec.jobTemplate.spec.a: the API"),
+    ("RunsHealthy", a_snapshot(unknown_fields=FIELDS), "spec.jobTemplate.spec.a: the API server knows no such field"),
+    ("RunsHealthy", a_snapshot(CHILD, definition=a_definition(), unknown_fields=FIELDS), "WorkflowDefinition report: spec.jobT"),
     ("RunsHealthy", a_snapshot(runs=(a_run(job=a_job()), a_run(3, last_error="quota"))), "hourly-b8ce660c-000000003: quota"),
     ("Paused", a_snapshot(a_schedule(pause=Pause(reason="holidays"))), "holidays"),
     ("ParentEnabled", a_snapshot(), ""),
@@ -423,6 +433,23 @@ def test_why_a_condition_is_what_it_is(kind: str, snapshot: Snapshot, want: str)
     found = {one.type: one.message for one in projected(snapshot).conditions}
     assert want in found[kind]
     assert bool(found[kind]) is bool(want)
+
+
+@pytest.mark.parametrize("reason", ["TemplateRejected", "UnknownFields", "NotStarted"])
+def test_what_was_told_of_a_template_stands_until_there_is_an_answer(reason: str) -> None:
+    """R24: "the last verdict", whichever leader got it; what else was told is of its time."""
+    told = Condition(
+        type="RunsHealthy", status=ConditionStatus.FALSE, reason=reason, message="as told", observed_generation=1
+    )
+    schedule = a_schedule(status=a_status(conditions=(told,)))
+    found = {}
+    for is_judged in (False, True):
+        status = projected(a_snapshot(schedule, is_template_judged=is_judged))
+        (found[is_judged],) = [each for each in status.conditions if each.type == "RunsHealthy"]
+    assert found[True].reason == "Healthy"
+    assert (found[False].reason, found[False].message) == (
+        ("Healthy", "") if reason == "NotStarted" else (reason, "as told")
+    )
 
 
 def test_conditions_say_of_which_generation_they_are() -> None:

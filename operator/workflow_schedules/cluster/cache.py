@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
     from workflow_schedules.core.model import Definition, Job, ObjectRef, Record, Schedule
+    from workflow_schedules.core.template_fields import TemplateVerdict
 
 
 class Cache:
@@ -37,7 +38,7 @@ class Cache:
         definitions: the same, by name.
         jobs: of runs, by name.
         cancel_requests: by the UID of the record, whatever became of its schedule.
-        template_refusals: by namespace and hash; see scheduler/dry_runs.
+        template_verdicts: by namespace and hash, as far as there was an answer; see scheduler/dry_runs.
         meanwhile: what is told during a re-read of schedules, definitions and requests, which drops all that is known.
         are_jobs_stale: they are of a history that is no more, until the next list.
     """
@@ -56,7 +57,7 @@ class Cache:
         self.requests = RequestStore()
         self.logs: dict[str, ScheduleLog] = {}
         self.cancel_requests: dict[str, str] = {}
-        self.template_refusals: dict[tuple[str, str], str] = {}
+        self.template_verdicts: dict[tuple[str, str], TemplateVerdict] = {}
 
     def replace_all(
         self,
@@ -71,7 +72,7 @@ class Cache:
         """
         self.logs.clear()
         self.places.clear()
-        self.template_refusals.clear()
+        self.template_verdicts.clear()
         self.desired.replace_all(schedules, definitions)
 
     def _note_edit(self, before: Schedule) -> None:

@@ -33,6 +33,7 @@ from workflow_schedules.cluster.methods import (
 )
 from workflow_schedules.cluster.server_clock import ServerClock
 from workflow_schedules.cluster.transport import Answer, Transport
+from workflow_schedules.cluster.warning_headers import warnings_of
 
 __all__ = ["METHODS", "Client", "Json", "Page", "Resource"]
 
@@ -48,6 +49,8 @@ _JSON_TYPE: Final = "application/json"
 _MERGE_PATCH_TYPE: Final = "application/merge-patch+json"
 _WRITE_QUERY: Final = {"timeout": f"{SERVER_TIMEOUT_SECONDS}s", "fieldManager": FIELD_MANAGER}
 _DRY_RUN_QUERY: Final = {**_WRITE_QUERY, "dryRun": "All"}
+# Warn: with Strict it would answer about fields that it doesn't know, and about nothing else
+_QUESTION_QUERY: Final = {**_DRY_RUN_QUERY, "fieldValidation": "Warn"}
 _DELETE_QUERY: Final = {"timeout": f"{SERVER_TIMEOUT_SECONDS}s"}
 
 
@@ -110,9 +113,14 @@ class Client:
 
     # jobs
 
-    async def create_job(self, namespace: str, body: Json | bytes, *, dry_run: bool = False) -> Json:
-        """Create a Job; with ``dry_run`` only ask whether the server would take it."""
-        return await self._create(JOBS, namespace, body, dry_run=dry_run)
+    async def create_job(self, namespace: str, body: Json | bytes) -> Json:
+        """Create a Job."""
+        return await self._create(JOBS, namespace, body)
+
+    async def ask_about_job(self, namespace: str, body: Json | bytes) -> tuple[str, ...]:
+        """Ask whether the server would take a Job, by a dry run; return its warnings, which a refusal has as well."""
+        _, headers = await self._exchange("create", JOBS, namespace, None, _QUESTION_QUERY, body)
+        return warnings_of(headers)
 
     async def get_job(self, namespace: str, name: str) -> Json:
         """Read a Job."""
@@ -274,6 +282,18 @@ class Client:
         query: Mapping[str, str] | None = None,
         body: Json | bytes | None = None,
     ) -> Json:
+        return (await self._exchange(verb, resource, namespace, name, query, body))[0]
+
+    async def _exchange(
+        self,
+        verb: Verb,
+        resource: Resource,
+        namespace: str | None,
+        name: str | None,
+        query: Mapping[str, str] | None,
+        body: Json | bytes | None,
+    ) -> tuple[Json, Mapping[str, str]]:
+        """Send one request; return the object and the headers of its answer."""
         require(verb, resource)
         transport = self._lease_transport if resource is LEASES else self._transport
         time = asyncio.get_running_loop().time
@@ -291,7 +311,7 @@ class Client:
             self._clock.read(answer.headers.get("date", ""), sent_at=sent_at, received_at=time())
             if not 200 <= answer.status < 300:
                 raise error_of(answer.status, answer.headers, answer.body)
-            return _parsed(answer)
+            return _parsed(answer), answer.headers
         except (UnansweredError, asyncio.CancelledError):
             if is_write and resource not in {LEASES, EVENTS}:
                 self.last_unanswered_write_at = time()

@@ -27,6 +27,7 @@ from typing import Any, Final
 import orjson
 
 from workflow_schedules.cluster.decoding import decode
+from workflow_schedules.cluster.warning_headers import warnings_of
 
 FENCE_POLICY: Final = "workflow-schedules-fence"
 RETRY_AFTER_DEFAULT_SECONDS: Final = 1.0
@@ -55,6 +56,7 @@ class ClusterError(Exception):
         reason: ``Status.reason``, or a word of the transport; may be empty.
         causes: field by field, if the server told.
         retry_after_seconds: how long the server asked to be left alone; 0 if it did not.
+        warnings: what the server said besides; see warning_headers.py.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class ClusterError(Exception):
         self.reason = reason
         self.causes = causes
         self.retry_after_seconds = retry_after_seconds
+        self.warnings: tuple[str, ...] = ()
 
 
 class RefusedError(ClusterError):
@@ -153,7 +156,9 @@ def error_of(code: int, headers: Mapping[str, str], body: bytes) -> ClusterError
         status = {"message": body[:_MESSAGE_LIMIT].decode(errors="replace")}
     if not isinstance(status, dict):
         status = {}
-    return _error(code, status, _seconds(headers.get("retry-after", "")))
+    error = _error(code, status, _seconds(headers.get("retry-after", "")))
+    error.warnings = warnings_of(headers)
+    return error
 
 
 def error_of_status(status: Mapping[str, Any]) -> ClusterError:

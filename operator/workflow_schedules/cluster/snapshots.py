@@ -12,6 +12,7 @@ from workflow_schedules.core.acceptance import template_of
 from workflow_schedules.core.decide_requests import Queue
 from workflow_schedules.core.model import ObjectRef, Run, Snapshot
 from workflow_schedules.core.requests import is_request
+from workflow_schedules.core.template_fields import TemplateVerdict
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from workflow_schedules.cluster.cache import Cache
     from workflow_schedules.cluster.memory import RunMemory
     from workflow_schedules.core.model import Definition, Record, Schedule, Writer
+
+_NO_OBJECTION = TemplateVerdict()
 
 
 def snapshot_of(
@@ -37,6 +40,7 @@ def snapshot_of(
     definition = cache.desired.parent_of(schedule) if schedule else None
     held = log.held or (schedule.status.candidates if schedule and schedule.status else ())
     cache.count_places(uid, answered_before=answered_before)
+    verdict = _template_verdict(cache, schedule, definition)
     return Snapshot(
         uid=uid,
         schedule=schedule,
@@ -50,7 +54,9 @@ def snapshot_of(
         since_acquired=since_acquired,
         last_good_manual_at=cache.requests.requested(uid).last_good_manual_time,
         capacity=cache.places.free(uid, definition.uid if definition else None),
-        template_refusal=_template_refusal(cache, schedule, definition) if schedule else None,
+        template_refusal=verdict.refusal if verdict else None,
+        unknown_fields=verdict.unknown_fields if verdict else (),
+        is_template_judged=verdict is not None,
         requested=cache.requests.requested(uid),
         requested_runs=_requested_runs(cache, schedule, answered_before) if schedule else (),
         blocked_by=log.blocked_by,
@@ -105,9 +111,12 @@ def _requested_runs(cache: Cache, schedule: Schedule, answered_before: float) ->
     )
 
 
-def _template_refusal(cache: Cache, schedule: Schedule, definition: Definition | None) -> str | None:
-    template = template_of(schedule, definition) if cache.template_refusals else None
-    return None if template is None else cache.template_refusals.get((schedule.ref.namespace, template.hash))
+def _template_verdict(cache: Cache, schedule: Schedule | None, definition: Definition | None) -> TemplateVerdict | None:
+    """Return what is known of the template in force: nothing where nobody was asked yet, no objection without one."""
+    template = template_of(schedule, definition) if schedule is not None else None
+    if schedule is None or template is None:
+        return _NO_OBJECTION
+    return cache.template_verdicts.get((schedule.ref.namespace, template.hash))
 
 
 def _cancel_request(cache: Cache, record: Record) -> str | None:

@@ -262,7 +262,12 @@ def _headers(token: str | None, content_type: str | None) -> dict[str, str]:
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:
-    return {key.lower(): value for key, value in headers.items()}
+    """Return the headers by lower-case names; of those that come several times (`Warning`) the values as one list."""
+    lowered: dict[str, str] = {}
+    for key, value in headers.items():
+        name = key.lower()
+        lowered[name] = f"{lowered[name]}, {value}" if name in lowered else value
+    return lowered
 
 
 def _unanswered(error: BaseException) -> UnansweredError:

@@ -16,6 +16,7 @@ from workflow_schedules.core.input_schema import SchemaProblem, read_schema
 from workflow_schedules.core.job import left_out, template_problem
 from workflow_schedules.core.refusals import Refusal, refusals
 from workflow_schedules.core.sample_input import sample_size_problem, samples, schema_problem
+from workflow_schedules.core.template_fields import overruled
 from workflow_schedules.core.triggers import Calendar, Trigger, parse_one_shot
 from workflow_schedules.core.zones import FIRST_SECOND, LAST_SECOND, to_seconds
 
@@ -71,6 +72,11 @@ def definition_problem(definition: Definition) -> str | None:
     return schema.message if isinstance(schema, SchemaProblem) else None
 
 
+def definition_warnings(definition: Definition) -> tuple[str, ...]:
+    """Return what may surprise about a definition that can be used; shown in its `Accepted` condition."""
+    return overruled(definition.template) if definition.template is not None else ()
+
+
 class _Same:
     """A schedule as a key: the same spec object is the same spec."""
 
@@ -100,7 +106,9 @@ def _judge(same: _Same) -> Accepted | Refusal:
     sampled = samples(schedule, trigger)
     if problem := sample_size_problem(sampled):
         return Refusal(reason="InvalidSpec", message=problem, path=("inputFrom",))
-    return Accepted(spec=schedule.spec, trigger=trigger, warnings=left_out(sampled[-1]) if sampled else ())
+    warnings = overruled(schedule.template) if schedule.template is not None else ()
+    warnings += left_out(sampled[-1]) if sampled else ()
+    return Accepted(spec=schedule.spec, trigger=trigger, warnings=warnings)
 
 
 @lru_cache(maxsize=16384)

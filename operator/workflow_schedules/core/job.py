@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from workflow_schedules.api import names
 from workflow_schedules.api.common import format_utc
+from workflow_schedules.core.template_fields import is_ttl
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -141,7 +142,7 @@ def _annotations(record: Record, zone: tzinfo, writer: Writer, ttl: object) -> d
         names.ANNOTATION_WRITER: writer.identity,
         names.ANNOTATION_LEASE: writer.lease,
     }
-    if isinstance(ttl, int) and ttl >= 0:
+    if is_ttl(ttl):
         found[names.ANNOTATION_TTL] = str(ttl)
     if record.spec.scheduled_time is not None:
         found[names.CRONJOB_TIMESTAMP_ANNOTATION] = record.spec.scheduled_time.astimezone(zone).isoformat()

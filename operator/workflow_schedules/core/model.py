@@ -274,6 +274,8 @@ class Snapshot:
             pause by `pauseAfterFailures`.
         capacity: how many more runs may start now by the limits beyond this schedule (R28); None is unlimited.
         template_refusal: what the API server said when it last refused a dry run of the template in force, or None.
+        unknown_fields: paths in that template which nobody knows, by that dry run.
+        is_template_judged: this leader had an answer, or there is no template; until then what the status says of it stands.
         requested: runs that people asked for; they are in no log.
         requested_runs: those of them that are unfinished, or were ended and have a Job that is still there.
         blocked_by: name of the record that the contradiction is about; what `unblock` has to name.
@@ -297,6 +299,8 @@ class Snapshot:
     last_good_manual_at: datetime | None = None
     capacity: int | None = None
     template_refusal: str | None = None
+    unknown_fields: tuple[str, ...] = ()
+    is_template_judged: bool = True
     requested: Requested = Requested()
     requested_runs: tuple[Run, ...] = ()
     blocked_by: str | None = None

@@ -23,6 +23,7 @@ from workflow_schedules.core.ending import RUNS_HEALTHY, run_problem
 from workflow_schedules.core.model import RefusedBy
 from workflow_schedules.core.refusals import Refusal
 from workflow_schedules.core.requests import last_successful_time, merge_recent
+from workflow_schedules.core.template_fields import unknown_problem
 from workflow_schedules.core.totals import totals_now
 from workflow_schedules.core.unblock import blocked_message
 from workflow_schedules.core.zones import LAST_SECOND, to_utc
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 _MAX_ACTIVE = 50
 _MAX_NEXT = 5
+_TEMPLATE_REJECTED, _UNKNOWN_FIELDS = "TemplateRejected", "UnknownFields"
 _FROM_LOG = ("last_schedule_time", "consecutive_failures", "counts")
 
 
@@ -219,9 +221,31 @@ def _runs_healthy(snapshot: Snapshot, now: datetime) -> _Row:
         if (problem := run_problem(run, now)) is not None:
             reason, message = problem
             return (RUNS_HEALTHY, False, reason, f"{run.record.ref.name}: {message}")
+    if not snapshot.is_template_judged and (told := _told_of_template(snapshot)) is not None:
+        return told
+    unknown = _unknown_fields(snapshot)
     if snapshot.template_refusal is not None:
-        return (RUNS_HEALTHY, False, "TemplateRejected", snapshot.template_refusal)
+        said = "; ".join(filter(None, (snapshot.template_refusal, unknown)))
+        return (RUNS_HEALTHY, False, _TEMPLATE_REJECTED, said)
+    if unknown:
+        return (RUNS_HEALTHY, False, _UNKNOWN_FIELDS, unknown)
     return (RUNS_HEALTHY, True, "Healthy", "")
+
+
+def _told_of_template(snapshot: Snapshot) -> _Row | None:
+    """Return what the stored status says of a template: another leader was told, and the answer may be the same."""
+    status = snapshot.schedule.status if snapshot.schedule else None
+    for each in status.conditions if status else ():
+        if each.type == RUNS_HEALTHY and each.reason in {_TEMPLATE_REJECTED, _UNKNOWN_FIELDS}:
+            return (RUNS_HEALTHY, False, each.reason, each.message)
+    return None
+
+
+def _unknown_fields(snapshot: Snapshot) -> str:
+    spec = snapshot.schedule.spec if snapshot.schedule else None
+    if spec is None or not snapshot.unknown_fields:
+        return ""
+    return unknown_problem(snapshot.unknown_fields, spec.workflow_ref.name if spec.workflow_ref else None)
 
 
 def _not_created(snapshot: Snapshot, refusal: RecordRefusal) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from workflow_schedules.api.common import MAX_CONDITION_MESSAGE_LENGTH, Condition, ConditionStatus, set_condition
 from workflow_schedules.api.definition import WorkflowDefinitionStatus
 from workflow_schedules.cluster.errors import ClusterError, ForbiddenError, NotFoundError
-from workflow_schedules.core.acceptance import definition_problem
+from workflow_schedules.core.acceptance import definition_problem, definition_warnings
 from workflow_schedules.scheduler.switch_off import SwitchOff
 
 if TYPE_CHECKING:
@@ -85,13 +85,14 @@ class DefinitionStatuses:
         schedules, enabled, active = counts
         before = definition.status or WorkflowDefinitionStatus()
         problem = definition_problem(definition)
+        message = problem or "; ".join(definition_warnings(definition))
         conditions = before.conditions
         for kind in ("Accepted", "Ready"):
             new = Condition(
                 type=kind,
                 status=ConditionStatus.FALSE if problem else ConditionStatus.TRUE,
                 reason="InvalidSpec" if problem else "Valid",
-                message=(problem or "")[:MAX_CONDITION_MESSAGE_LENGTH],
+                message=message[:MAX_CONDITION_MESSAGE_LENGTH],
                 observed_generation=definition.generation,
             )
             conditions = set_condition(conditions, new, self._cluster.now())

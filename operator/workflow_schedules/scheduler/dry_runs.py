@@ -2,6 +2,7 @@
 
 In the background and slowly, never on the path of a run: what is not known yet is admitted. What is refused for good is
 known to every decision from then on (preflight), and asked again, so that a mended webhook or policy lets runs start.
+A field that the server does not know stops nothing, since it may be harmless: the same answer names it, and it is told.
 """
 
 from __future__ import annotations
@@ -14,13 +15,18 @@ from typing import TYPE_CHECKING, TypeAlias
 from workflow_schedules.cluster.errors import AlreadyExistsError, ClusterError, ForbiddenError, RefusedError
 from workflow_schedules.cluster.runs import is_for_good
 from workflow_schedules.core.acceptance import Accepted, accept, definition_problem, template_of
+from workflow_schedules.core.ending import says_unhealthy
 from workflow_schedules.core.job import job_manifest
 from workflow_schedules.core.preflight import sample_record
+from workflow_schedules.core.template_fields import TemplateVerdict, unknown_fields
 from workflow_schedules.core.zones import load_zone
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
+    from workflow_schedules.core.job import Manifest
     from workflow_schedules.core.model import Definition, Schedule, Template
 
 log = logging.getLogger(__name__)
@@ -30,6 +36,8 @@ REFUSED_AGAIN_SECONDS = 600.0
 UNANSWERED_AGAIN_SECONDS = 30.0
 _NO_DRY_RUN = "does not support dry run"  # of a webhook with side effects: nothing was judged
 _KEPT = 20_000
+_REFUSES = "the API server would refuse the Jobs of a template"
+_DROPS = "nobody knows some fields of a template"
 
 Key: TypeAlias = tuple[str, str]
 Generations: TypeAlias = tuple[int, int]
@@ -52,15 +60,17 @@ class _Asked:
 class DryRuns:
     """Asks about templates, newest first."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        """Create it inside the running event loop."""
+    def __init__(self, cluster: Cluster, *, wake: Callable[[str], None]) -> None:
+        """Create it inside the running event loop; `wake` is told of schedules that have something new to say."""
         self._cluster = cluster
+        self._wake = wake
         self._asked: dict[Key, _Asked] = {}
         self._waiting: dict[Key, None] = {}
         self._is_wanted = asyncio.Event()
 
     def forget(self) -> None:
         """Begin anew, as a new leader does."""
+        self._cluster.cache.template_verdicts.clear()
         self._asked.clear()
         self._waiting.clear()
 
@@ -81,7 +91,7 @@ class DryRuns:
             asked = self._asked[key] = _Asked(uid=uid)
             self._want(key)
         generations = (schedule.generation, definition.generation if definition else 0)
-        if key in self._cluster.cache.template_refusals and asked.seen.get(uid, generations) != generations:
+        if self._is_refused(key) and asked.seen.get(uid, generations) != generations:
             self._want(key)
         asked.seen[uid] = generations
 
@@ -127,39 +137,55 @@ class DryRuns:
             self._forget(key)
             return
         schedule, _, template = found
+        asked = self._asked[key]
+        manifest = self._sample_job(schedule, template, fence)
         fence.check()
+        refusal: str | None = None
         try:
-            await self._try(schedule, template, fence)
+            warnings = await self._cluster.client.ask_about_job(schedule.ref.namespace, manifest)
         except ClusterError as error:
-            self._learn(key, error)
-        else:
-            self._cluster.cache.template_refusals.pop(key, None)
+            if not self._is_answer(asked, error):
+                return
+            warnings, refusal = error.warnings, None if _is_no_objection(error) else error.message
+        verdict = TemplateVerdict(refusal=refusal, unknown_fields=unknown_fields(template, manifest, warnings))
+        self._learn(key, verdict, asked.seen)
 
-    async def _try(self, schedule: Schedule, template: Template, fence: Fence) -> None:
+    def _sample_job(self, schedule: Schedule, template: Template, fence: Fence) -> Manifest:
         now = self._cluster.now()
-        manifest = job_manifest(
+        return job_manifest(
             sample_record(schedule, scheduled_time=now),
             template,
             zone=load_zone(schedule.spec.time_zone if schedule.spec else "UTC"),
             last_successful_at=now,
             writer=fence.writer,
         )
-        await self._cluster.client.create_job(schedule.ref.namespace, manifest, dry_run=True)
 
-    def _learn(self, key: Key, error: ClusterError) -> None:
-        refusals, asked = self._cluster.cache.template_refusals, self._asked[key]
+    def _is_answer(self, asked: _Asked, error: ClusterError) -> bool:
+        """Tell whether the server has judged; arrange for the next question where it would refuse, or has not."""
         if _is_no_objection(error):
-            refusals.pop(key, None)
+            return True
+        is_verdict = _is_verdict(error)
+        pause = REFUSED_AGAIN_SECONDS if is_verdict else max(UNANSWERED_AGAIN_SECONDS, error.retry_after_seconds)
+        asked.again_at = self._cluster.monotonic() + pause
+        return is_verdict
+
+    def _learn(self, key: Key, verdict: TemplateVerdict, concerned: Iterable[str]) -> None:
+        """Keep what was said, and have the schedules that it concerns say so where it is new."""
+        cache = self._cluster.cache
+        if cache.template_verdicts.get(key) == verdict:
             return
-        if not _is_verdict(error):
-            asked.again_at = self._cluster.monotonic() + max(UNANSWERED_AGAIN_SECONDS, error.retry_after_seconds)
-            return
-        asked.again_at = self._cluster.monotonic() + REFUSED_AGAIN_SECONDS
-        if refusals.get(key) != error.message:
-            refusals[key] = error.message
-            log.warning(
-                "the API server would refuse the Jobs of a template", extra={"namespace": key[0], "hash": key[1]}
-            )
+        cache.template_verdicts[key] = verdict
+        if not verdict.is_fine:
+            facts = {"namespace": key[0], "hash": key[1], "fields": verdict.unknown_fields}
+            log.warning(_DROPS if verdict.refusal is None else _REFUSES, extra=facts)
+        for uid in tuple(concerned):
+            schedule = cache.schedules.get(uid)
+            if schedule is not None and not (verdict.is_fine and not says_unhealthy(schedule.status)):
+                self._wake(uid)
+
+    def _is_refused(self, key: Key) -> bool:
+        verdict = self._cluster.cache.template_verdicts.get(key)
+        return verdict is not None and verdict.refusal is not None
 
     def _user_of(self, key: Key) -> tuple[Schedule, Definition | None, Template] | None:
         """Return a schedule that still has this template in force; None when no one needs the answer any more."""
@@ -172,7 +198,7 @@ class DryRuns:
 
     def _forget(self, key: Key) -> None:
         del self._asked[key]
-        self._cluster.cache.template_refusals.pop(key, None)
+        self._cluster.cache.template_verdicts.pop(key, None)
 
     def _template(self, uid: str) -> tuple[Schedule, Definition | None, Template] | None:
         """Return an accepted schedule with its parent and the template in force."""

@@ -72,7 +72,7 @@ class Leader:
         self._has_jobs = has_jobs
         self._watch_cancels = watch_cancels
         self._drain_seconds = drain_seconds
-        self._dry_runs = DryRuns(cluster)
+        self._dry_runs = DryRuns(cluster, wake=wakeups.wake)
         self._loop = Loop(cluster=cluster, wakeups=wakeups, workers=workers, on_reconciled=self._note_reconciled)
         self._retention = Retention(
             cluster, retention, is_busy=self._loop.is_busy, is_working_on=self._loop.is_working_on
