@@ -25,7 +25,7 @@ apiVersion: workflow-schedules.dev/v1alpha1
 kind: WorkflowDefinition
 metadata: {name: report}
 spec:
-  jobTemplate: {spec: {template: {spec: {containers: [{name: a, image: b}]}}}}
+  jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: b}]}}}}
 """
 
 

@@ -13,6 +13,7 @@ import orjson
 from workflow_schedules.api.common import format_utc
 from workflow_schedules.cli.arguments import ArgumentsError, Parser, add_output, instant, warn
 from workflow_schedules.cli.documents import read_documents
+from workflow_schedules.cli.job_fields import template_warnings
 from workflow_schedules.cli.output import say, say_json
 from workflow_schedules.cli.preview import (
     Question,
@@ -169,6 +170,8 @@ def _validate(options: argparse.Namespace) -> None:
     problems += problems_between(documents)
     if not documents and not problems:
         problems.append(Problem(error="empty_file", message=f"{', '.join(options.filename)}: no object in it"))
+    for warning in template_warnings(documents):
+        warn(warning.as_text())
     if problems:
         raise ProblemsError(*problems)
     if options.output == "table":
