@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
+from kubernetes.client.models import V1ObjectMeta
 
 from support.builders import WRITER, a_definition, a_schedule, an_admission, at
 from workflow_schedules.core.acceptance import Accepted, accept, definition_warnings
@@ -105,6 +107,14 @@ def test_times_that_are_followed(value: object, want: bool) -> None:
     assert is_ttl(value) is want
     annotations = rendered(with_spec(ttlSecondsAfterFinished=value))["metadata"]["annotations"]
     assert (f"{GROUP}/ttl-seconds-after-finished" in annotations) is want
+
+
+def test_metadata_is_known_whole() -> None:
+    """R24: of metadata the operator is the only judge, since it hands on nothing else of it."""
+    known = dict.fromkeys(V1ObjectMeta.attribute_map.values(), "x") | {"labels": {"a": "b"}, "annotations": {"a": "b"}}
+    template = pin({**FINE, "metadata": known})
+    assert unknown_fields(template, rendered(json.loads(template.body)), []) == ()
+    assert len(overruled(template)) == len(known) - 2
 
 
 VARIABLES = [{"name": "A", "valu": "1"}, {"name": "B", "value": "2"}]
