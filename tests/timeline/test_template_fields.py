@@ -15,6 +15,7 @@ from support.story import At, Crash, Step, admitted, completed, play
 
 DAILY = {"schedule": "0 12 * * *"}
 MISSPELT = {"spec": {**TEMPLATE["spec"], "activeDeadlineSecond": 60}}
+OTHER = {"jobTemplate": a_template("other:1")}
 PATH = "spec.jobTemplate.spec.activeDeadlineSecond"
 
 
@@ -51,12 +52,14 @@ class Webhook:
 
     def __init__(self, image: str) -> None:
         self._image = image
+        self.asked = 0
 
     def __call__(self, request: ApiRequest) -> Fault | None:
         is_job = request.method == "POST" and request.path.endswith("/jobs")
         if not is_job or request.json["spec"]["template"]["spec"]["containers"][0]["image"] != self._image:
             return None
-        return Fault(status=422, reason="Invalid", message="image: not allowed")
+        self.asked += 1
+        return Fault(status=422, reason="Invalid", message=f"image: not allowed; request {self.asked}")
 
 
 def begin(*objects: Json, refused_image: str | None = None) -> Step:
@@ -114,6 +117,26 @@ def definition_says(world: World, part: str) -> None:
 @pytest.mark.parametrize("name", STORIES)
 def test_stories(name: str) -> None:
     play(STORIES[name], start="09:57:50")
+
+
+def test_a_refusal_in_other_words_is_not_told_anew() -> None:
+    """I8: it is asked again every ten minutes, and what names its request would be another one each time."""
+    webhook, seen = Webhook("other:1"), list[int]()
+    play(
+        [
+            At("09:58", do=lambda world: (world.server.faults.append(webhook), world.apply(a_schedule(**OTHER, **DAILY)))),
+            At("09:59", check=lambda world: (says(world, "TemplateRejected", "request 1"), seen.append(len(world.server.log)))),
+            At("11:00", check=lambda world: none_written(world, since=seen[0])),
+            At("12:00", want=["PreflightRejected 12:00"], settle_seconds=8,
+               check=lambda world: says(world, "TemplateRejected", f"request {webhook.asked}")),
+        ],
+        start="09:57:50",
+    )  # fmt: skip
+    assert webhook.asked > 10
+
+
+def none_written(world: World, *, since: int) -> None:
+    assert world.writes(since=since) == []
 
 
 @pytest.mark.parametrize("is_mended", [False, True])

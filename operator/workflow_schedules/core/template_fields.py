@@ -39,6 +39,11 @@ class TemplateVerdict:
         """Tell whether there is nothing to say."""
         return self.refusal is None and not self.unknown_fields
 
+    def is_like(self, other: TemplateVerdict) -> bool:
+        """Tell whether both say the same, if a refusal in other words: some name a time, or the request."""
+        is_same_refusal = (self.refusal is None) is (other.refusal is None)
+        return is_same_refusal and self.unknown_fields == other.unknown_fields
+
 
 ROOT = "spec.jobTemplate"
 _USED = frozenset({"metadata", "spec"})
@@ -98,7 +103,7 @@ def is_ttl(value: object) -> bool:
 
 
 def unknown_fields(template: Template, manifest: Manifest, warnings: Iterable[str]) -> tuple[str, ...]:
-    """Return the paths of fields that nobody knows, the first ten of them.
+    """Return the paths of fields that nobody knows, the first ten of them, and whether there are more.
 
     Args:
         template: that was rendered.
@@ -113,7 +118,8 @@ def unknown_fields(template: Template, manifest: Manifest, warnings: Iterable[st
     found += [
         f"{ROOT}.{_in_template(match[1], body, manifest)}" for match in map(_UNKNOWN.fullmatch, warnings) if match
     ]
-    return tuple(path[:_LONGEST] for path in found[:_KEPT])
+    shown = [path if len(path) <= _LONGEST else f"{path[:_LONGEST]}…" for path in found[:_KEPT]]
+    return (*shown, *(["and more"] if len(found) > _KEPT else []))
 
 
 def unknown_problem(fields: tuple[str, ...], definition: str | None) -> str:

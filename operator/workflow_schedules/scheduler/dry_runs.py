@@ -170,11 +170,11 @@ class DryRuns:
         return is_verdict
 
     def _learn(self, key: Key, verdict: TemplateVerdict, concerned: Iterable[str]) -> None:
-        """Keep what was said, and have the schedules that it concerns say so where it is new."""
+        """Keep what was said, and have the schedules that it concerns say so where it is new, not only in other words."""
         cache = self._cluster.cache
-        if cache.template_verdicts.get(key) == verdict:
+        before, cache.template_verdicts[key] = cache.template_verdicts.get(key), verdict
+        if before is not None and before.is_like(verdict):
             return
-        cache.template_verdicts[key] = verdict
         if not verdict.is_fine:
             facts = {"namespace": key[0], "hash": key[1], "fields": verdict.unknown_fields}
             log.warning(_DROPS if verdict.refusal is None else _REFUSES, extra=facts)
