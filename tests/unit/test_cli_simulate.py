@@ -97,21 +97,28 @@ def test_arguments_that_are_refused(
 
 
 BAD_RUNS = [
-    ("no list", "seconds: 5", "is no list of runs"),
-    ("empty", "", "is no list of runs"),
+    ("no list", "seconds: 5", 'runs.yaml: runs: {"seconds": 5}, which is no list of runs; write entries such as'),
+    ("empty", "", "runs.yaml: runs: nothing, which is no list of runs"),
+    ("null", "null", "runs.yaml: runs: nothing, which is no list of runs"),
+    ("a list without entries", "[]", "runs.yaml: runs: [], which is no list of runs"),
+    (
+        "two lists",
+        "- {seconds: 5}\n---\n- {seconds: 6}",
+        "runs.yaml: runs: several documents, which is no list of runs",
+    ),
     ("no entry", "- 5", "runs[0]: 5 is no run"),
-    ("no length", "- {outcome: Failed}", "runs[0].seconds: None is no length of a run; write 0 to"),
+    ("no length", "- {outcome: Failed}", "runs[0].seconds: null is no length of a run; write 0 to"),
     (
         "a length that is null",
         "- {seconds: null, outcome: Failed}",
-        "runs[0].seconds: None is no length of a run; write 0 to",
+        "runs[0].seconds: null is no length of a run; write 0 to",
     ),
     (
         "an outcome that is a list",
         "- {seconds: 1, outcome: [Failed]}",
-        "runs[0].outcome: ['Failed'] is unknown; write one of",
+        'runs[0].outcome: ["Failed"] is unknown; write one of',
     ),
-    ("an entry that is null", "- null", "runs[0]: None is no run; write an entry such as"),
+    ("an entry that is null", "- null", "runs[0]: null is no run; write an entry such as"),
     ("a length of text", "- {seconds: 5}\n- {seconds: long}", "runs.yaml:2: runs[1].seconds: 'long'"),
     (
         "an outcome that nothing has",
@@ -310,12 +317,12 @@ def test_which_schedule_of_a_file(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 METADATA: list[tuple[str, object, str]] = [
-    ("a name that is a list", {"name": ["a"]}, "metadata.name: ['a'] is no DNS name"),
+    ("a name that is a list", {"name": ["a"]}, "metadata.name: [\"a\"] is no DNS name"),
     ("a name that is an object", {"name": {}}, "metadata.name: {} is no DNS name"),
-    *[(f"uid {uid}", {"name": "s", "uid": uid}, f"metadata.uid: {uid!r} is of the wrong type: write text")
+    *[(f"uid {uid}", {"name": "s", "uid": uid}, f"metadata.uid: {json.dumps(uid)} is of the wrong type: write text")
       for uid in (3, ["a"], {"a": 1}, True)],
-    *[(f"annotations {given}", {"name": "s", "annotations": given}, f"metadata.annotations: {given!r} is of the wrong type")
-      for given in ("x", 3, ["a"])],
+    *[(f"annotations {given}", {"name": "s", "annotations": given}, f"metadata.annotations: {shown} is of the wrong type")
+      for given, shown in (("x", "'x'"), (3, "3"), (["a"], '["a"]'))],
     ("a number", 3, "metadata: 3 is no object; write one with a name"),
 ]  # fmt: skip
 

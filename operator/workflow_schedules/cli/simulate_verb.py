@@ -86,7 +86,8 @@ def add_simulate(verbs: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _simulate(options: argparse.Namespace) -> None:
-    script = script_of(read_documents(options.runs)) if options.runs is not None else all_alike(options.run_seconds)
+    file = options.runs
+    script = all_alike(options.run_seconds) if file is None else script_of(file, read_documents(file))
     asked = simulate.Asked(
         start=options.start,
         until=options.until,
