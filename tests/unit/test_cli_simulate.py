@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ TEMPLATE = {
 }
 FROM, TO = ("--from", "2026-03-06T10:00:00Z"), ("--to", "2026-03-06T10:02:00Z")
 SPAN = (*FROM, *TO)
+AT_THE_END = "at --to: "  # what is open then is told in test_cli_simulate_runs
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +58,9 @@ def run(
 ) -> tuple[list[dict[str, Any]], str]:
     assert main(["simulate", "-f", file, *arguments, "-o", "json"]) == 0
     told = capsys.readouterr()
-    return json.loads(told.out), told.err
+    return json.loads(told.out), "".join(
+        line for line in told.err.splitlines(keepends=True) if not line.startswith(AT_THE_END)
+    )
 
 
 def decisions(rows: list[dict[str, Any]]) -> list[str]:
@@ -434,3 +438,34 @@ def test_a_month_of_minutes_takes_a_second(capsys: pytest.CaptureFixture[str]) -
     out = capsys.readouterr().out
     assert len(out.splitlines()) == 43_202
     assert len(json.loads(out)) == 43_200
+
+
+@pytest.mark.parametrize("calendar", ["* * * * *", "0 0 * * *"])
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+def test_ten_thousand_years_are_refused_at_once(capsys: pytest.CaptureFixture[str], calendar: str, zone: str) -> None:
+    """They are estimated: counting them takes 20 s."""
+    write("long.yaml", a_manifest(schedule=calendar, timeZone=zone))
+    began = time.process_time()
+    assert main(["simulate", "-f", "long.yaml", "--from", "0001-01-01T00:00:00Z", "--to", END]) == 1
+    assert time.process_time() - began < 2, "half a second on a machine of its own"
+    found = re.search(r"--to: about (\d+) instants until 9999-12-31T23:59:59Z", capsys.readouterr().err)
+    days = 9999 * 365.2425 * (1440 if calendar == "* * * * *" else 1)
+    assert found
+    assert int(found[1]) == pytest.approx(days, rel=0.001)
+
+
+BOUNDED = [
+    ("what ends long before --to", {"schedule": "* * * * *", "endTime": "0001-01-05T00:00:00Z"}, 5_000),
+    ("what starts shortly before it", {"schedule": "* * * * *", "startTime": "9999-12-30T00:00:00Z"}, 1_441),
+    ("one instant", {"schedule": None, "runOnceTime": "5000-01-01T00:00:00Z"}, 1),
+    ("leap days", {"schedule": "0 0 29 2 *"}, 2_425),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("fields", "most"), [row[1:] for row in BOUNDED], ids=[row[0] for row in BOUNDED])
+def test_ten_thousand_years_of_few_instants_are_played(
+    capsys: pytest.CaptureFixture[str], fields: dict[str, Any], most: int
+) -> None:
+    write("long.yaml", a_manifest(**fields))
+    rows, _ = run(capsys, "--from", "0001-01-01T00:00:00Z", "--to", END, "--run-seconds", "1", file="long.yaml")
+    assert 0.85 * most <= len(rows) <= most

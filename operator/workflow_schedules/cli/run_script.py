@@ -9,7 +9,7 @@ from workflow_schedules.api.occurrence import Outcome
 from workflow_schedules.cli.documents import given
 from workflow_schedules.cli.problems import Problem, ProblemsError
 from workflow_schedules.cli.structure import short
-from workflow_schedules.core.simulation import Ending
+from workflow_schedules.core.scene import Ending
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +28,7 @@ FILE of --runs: a YAML or JSON list, an entry for each run, taken in the order o
   - {{seconds: 5, outcome: Failed}}                 or Exhausted; or Interrupted: suspended, and keeps its slot
   - {{outcome: Running}}                            never ends
   - {{scheduledTime: "2026-03-06T10:00:00Z", seconds: 600}}   the run of that instant; takes no turn in the order
-Runs without an entry complete after {DEFAULT_SECONDS} s."""
+Runs without an entry complete after {DEFAULT_SECONDS} s. What outlasts its Job's activeDeadlineSeconds is Exhausted by then."""
 
 
 def all_alike(seconds: int) -> Callable[[datetime], Ending]:
