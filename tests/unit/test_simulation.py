@@ -20,6 +20,7 @@ from workflow_schedules.core import decide as rules
 from workflow_schedules.core import simulation
 from workflow_schedules.core.acceptance import accept
 from workflow_schedules.core.due_times import count_due_times
+from workflow_schedules.core.identity import pin
 from workflow_schedules.core.ledger import Ledger
 from workflow_schedules.core.misfire import Verdict
 from workflow_schedules.core.model import Snapshot
@@ -43,11 +44,13 @@ def spec_fields(draw: st.DrawFn) -> dict[str, Any]:
             st.sampled_from(["* * * * *", "*/7 * * * *", "0,5,50 * * * *", "30 1-3 * * *", "1-5 1 * * 0"])
         ),
         "time_zone": draw(st.sampled_from(["UTC", "America/New_York"])),
-        "misfire_policy": draw(st.sampled_from([MisfirePolicy.SKIP, MisfirePolicy.LATEST])),
+        "misfire_policy": draw(st.sampled_from(MisfirePolicy)),
         "starting_deadline_seconds": draw(st.sampled_from([None, 5, 90, 3600])),
     }
     if draw(st.booleans()):
         fields |= {"concurrency_policy": ConcurrencyPolicy.ALLOW, "max_active_runs": draw(st.integers(1, 3))}
+    if fields["misfire_policy"] is MisfirePolicy.ALL:
+        fields["max_catch_up_runs"] = draw(st.sampled_from([None, 1, 2, 4]))
     if draw(st.integers(0, 4)) == 0:
         fields["max_jitter_seconds"] = 20
     if draw(st.integers(0, 4)) == 0:
@@ -162,7 +165,9 @@ def test_a_month_of_minutes_is_decided_by_the_core_once_for_each_situation(monke
         ({"run_limit": 3}, False),
         ({"pause_after_failures": 3}, False),
         ({"concurrency_policy": ConcurrencyPolicy.REPLACE}, False),
-        ({"misfire_policy": MisfirePolicy.ALL}, False),
+        ({"misfire_policy": MisfirePolicy.ALL, "max_catch_up_runs": 3}, True),
+        ({"active_deadline_seconds": 60, "start_timeout_seconds": 60}, True),
+        ({"template": pin({"spec": {"suspend": True}})}, False),
     ],
 )
 def test_only_plain_specs_repeat(fields: dict[str, Any], *, want: bool) -> None:

@@ -30,11 +30,11 @@ _PLAIN_FIELDS = frozenset(
         "workflow_ref", "schedule", "schedules", "time_zone", "enabled", "concurrency_policy", "max_active_runs",
         "misfire_policy", "starting_deadline_seconds", "skipped_time_policy", "repeated_time_policy", "start_time",
         "end_time", "input", "successful_jobs_history_limit", "failed_jobs_history_limit", "occurrence_history_limit",
-        "deletion_policy", "active_deadline_seconds",
+        "deletion_policy", "active_deadline_seconds", "start_timeout_seconds", "max_catch_up_runs",
     }
 )  # fmt: skip
 _PLAIN_POLICIES = frozenset(
-    {ConcurrencyPolicy.FORBID, ConcurrencyPolicy.ALLOW, MisfirePolicy.SKIP, MisfirePolicy.LATEST}
+    {ConcurrencyPolicy.FORBID, ConcurrencyPolicy.ALLOW, MisfirePolicy.SKIP, MisfirePolicy.LATEST, MisfirePolicy.ALL}
 )
 _MOST_DUE = 3
 _END = to_utc(LAST_SECOND)
