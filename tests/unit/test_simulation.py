@@ -90,9 +90,12 @@ def scenes(draw: st.DrawFn) -> tuple[Scene, list[Ending]]:
 def test_what_was_decided_before_is_what_would_be_decided_again(made: tuple[Scene, list[Ending]]) -> None:
     """R6, R8: the same rows, whether every situation is decided or only each new one."""
     scene, endings = made
-    short = list(simulate(scene))
-    again = Scene(changes=scene.changes, until=scene.until, ending=in_turn(endings), outages=scene.outages)
+    at_end: list[str] = []
+    short = list(simulate(replace(scene, at_end=at_end.append)))
+    at_end_again: list[str] = []
+    again = replace(scene, ending=in_turn(endings), at_end=at_end_again.append)
     assert short == list(simulate(again, by_repetition=False))
+    assert at_end == at_end_again
     admitted = [row.scheduled_time for row in short if row.decision is Decision.ADMITTED]
     assert admitted == sorted(set(admitted))
     spans = [(row.first_time, row.last_time) for row in short]
