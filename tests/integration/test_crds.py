@@ -224,6 +224,7 @@ SCHEDULES = [
 def test_schedules_at_the_door(ask: Kubectl, namespace: str, case: Case) -> None:
     body = an_object(names.KIND_SCHEDULE, "row", case.spec)
     check(ask("create", "-n", namespace, "--dry-run=server", "-f", "-", input=json.dumps(body)), case.want)
+    assert is_valid(body) is not bool(case.want), "what the API server takes, and nothing else"
 
 
 DEFINITIONS = [
@@ -248,6 +249,7 @@ DEFINITIONS = [
 def test_definitions_at_the_door(ask: Kubectl, namespace: str, case: Case) -> None:
     body = an_object(names.KIND_DEFINITION, "row", case.spec)
     check(ask("create", "-n", namespace, "--dry-run=server", "-f", "-", input=json.dumps(body)), case.want)
+    assert is_valid(body) is not bool(case.want), "what the API server takes, and nothing else"
 
 
 def test_applying_the_samples_twice_changes_nothing(ask: Kubectl, namespace: str) -> None:
