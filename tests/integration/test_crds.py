@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from workflow_schedules.api import names
+from workflow_schedules.cli.documents import Document
+from workflow_schedules.cli.validate import problems_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SYSTEM = "workflow-schedules-system"
@@ -36,6 +38,11 @@ ONCE: Object = {"jobTemplate": TEMPLATE, "runOnceTime": "2099-01-01T00:00:00Z"}
 
 def an_object(kind: str, name: str, spec: Object, **metadata: object) -> Object:
     return {"apiVersion": names.API_VERSION, "kind": kind, "metadata": {"name": name, **metadata}, "spec": spec}
+
+
+def is_valid(body: Object) -> bool:
+    """Tell whether `kubectl wfs validate` finds nothing wrong with an object."""
+    return not problems_of(Document(body=body, file="f", lines={}))
 
 
 def without(spec: Object, *fields: str) -> Object:
@@ -217,6 +224,7 @@ SCHEDULES = [
 def test_schedules_at_the_door(ask: Kubectl, namespace: str, case: Case) -> None:
     body = an_object(names.KIND_SCHEDULE, "row", case.spec)
     check(ask("create", "-n", namespace, "--dry-run=server", "-f", "-", input=json.dumps(body)), case.want)
+    assert is_valid(body) is not bool(case.want), "what the API server takes, and nothing else"
 
 
 DEFINITIONS = [
@@ -241,6 +249,7 @@ DEFINITIONS = [
 def test_definitions_at_the_door(ask: Kubectl, namespace: str, case: Case) -> None:
     body = an_object(names.KIND_DEFINITION, "row", case.spec)
     check(ask("create", "-n", namespace, "--dry-run=server", "-f", "-", input=json.dumps(body)), case.want)
+    assert is_valid(body) is not bool(case.want), "what the API server takes, and nothing else"
 
 
 def test_applying_the_samples_twice_changes_nothing(ask: Kubectl, namespace: str) -> None:
@@ -513,6 +522,7 @@ def test_requests_are_small(ask: Kubectl, namespace: str, case: Case) -> None:
     """R27."""
     body = an_object(names.KIND_OCCURRENCE, "request", case.spec, namespace=namespace)
     check(dry_create(ask, body), case.want)
+    assert is_valid(body) is not bool(case.want), "what the API server takes, and nothing else"
 
 
 @pytest.mark.parametrize(
@@ -526,6 +536,7 @@ def test_the_name_of_a_request_is_one_for_a_job(ask: Kubectl, namespace: str, na
         names.KIND_OCCURRENCE, name, {"scheduleRef": {"name": "s"}, "cause": "Manual"}, namespace=namespace
     )
     check(dry_create(ask, body), want)
+    assert is_valid(body) is not bool(want)
 
 
 def test_the_operator_resolves_requests_and_nobody_else(ask: Kubectl, namespace: str, lease: Lease) -> None:

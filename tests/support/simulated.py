@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from workflow_schedules.api.occurrence import Outcome
 from workflow_schedules.cluster.wire import definition_of, schedule_of
-from workflow_schedules.core.simulation import Change, Ending, Outage, Scene, simulate
+from workflow_schedules.core.scene import Change, Ending, Outage, Scene
+from workflow_schedules.core.simulation import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from unit.decision_row import Row
-    from workflow_schedules.core.simulation import Row as Simulated
+    from workflow_schedules.core.scene import Row as Simulated
 
 TEMPLATE = {"spec": {"template": {"spec": {"containers": [{"name": "main", "image": "busybox"}]}}}}
 _DEFAULT_CALENDAR = {"schedule": "* * * * *"}

@@ -251,16 +251,16 @@ UNUSABLE = [
     ("two in it", [changed("a"), changed("b")], (), "the file has: a, b; name one of them by --name"),
     ("not the one that is named", [changed("a"), changed("b")], ("--name", "c"), "the file has: a, b"),
     ("all that is wrong", [changed(timeZone="Mars")], (), "file.yaml:1: spec.timeZone: 'Mars' is no IANA zone"),
-    ("no spec", [{**MANIFEST, "spec": None}], (), "spec: is missing"),
+    ("no spec", [{**MANIFEST, "spec": None}], (), "spec: null is no object"),
     (
         "metadata of a wrong type",
         [{**MANIFEST, "metadata": [1]}],
         (),
         "metadata: [1] is no object; write one with a name",
     ),
-    ("a name of a wrong type", [changed(["a"])], (), "metadata.name: ['a'] is no DNS name"),
-    ("a name of a wrong type, asked for another", [changed(["a"])], ("--name", "a"), "the file has: ['a']; name one"),
-    ("a name of a wrong type among others", [changed({"a": 1}), changed("b")], (), "the file has: {'a': 1}, b; name"),
+    ("a name of a wrong type", [changed(["a"])], (), 'metadata.name: ["a"] is no DNS name'),
+    ("a name of a wrong type, asked for another", [changed(["a"])], ("--name", "a"), 'the file has: ["a"]; name one'),
+    ("a name of a wrong type among others", [changed({"a": 1}), changed("b")], (), 'the file has: {"a": 1}, b; name'),
     ("no date", [changed(excludeDates=[None])], (), "spec.excludeDates[0]: null is of the wrong type: write text"),
     (
         "a binding that is null",
@@ -268,7 +268,7 @@ UNUSABLE = [
         (),
         "spec.inputFrom[0]: null is of the wrong type: write an object",
     ),
-    ("no version", [{"kind": "WorkflowSchedule"}], (), "apiVersion: None is unknown"),
+    ("no version", [{"kind": "WorkflowSchedule"}], (), "apiVersion: is missing; write"),
 ]
 
 

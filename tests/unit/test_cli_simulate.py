@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ TEMPLATE = {
 }
 FROM, TO = ("--from", "2026-03-06T10:00:00Z"), ("--to", "2026-03-06T10:02:00Z")
 SPAN = (*FROM, *TO)
+AT_THE_END = "at --to: "  # what is open then is told in test_cli_simulate_runs
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +58,9 @@ def run(
 ) -> tuple[list[dict[str, Any]], str]:
     assert main(["simulate", "-f", file, *arguments, "-o", "json"]) == 0
     told = capsys.readouterr()
-    return json.loads(told.out), told.err
+    return json.loads(told.out), "".join(
+        line for line in told.err.splitlines(keepends=True) if not line.startswith(AT_THE_END)
+    )
 
 
 def decisions(rows: list[dict[str, Any]]) -> list[str]:
@@ -97,21 +101,28 @@ def test_arguments_that_are_refused(
 
 
 BAD_RUNS = [
-    ("no list", "seconds: 5", "is no list of runs"),
-    ("empty", "", "is no list of runs"),
+    ("no list", "seconds: 5", 'runs.yaml: runs: {"seconds": 5}, which is no list of runs; write entries such as'),
+    ("empty", "", "runs.yaml: runs: nothing, which is no list of runs"),
+    ("null", "null", "runs.yaml: runs: nothing, which is no list of runs"),
+    ("a list without entries", "[]", "runs.yaml: runs: [], which is no list of runs"),
+    (
+        "two lists",
+        "- {seconds: 5}\n---\n- {seconds: 6}",
+        "runs.yaml: runs: several documents, which is no list of runs",
+    ),
     ("no entry", "- 5", "runs[0]: 5 is no run"),
-    ("no length", "- {outcome: Failed}", "runs[0].seconds: None is no length of a run; write 0 to"),
+    ("no length", "- {outcome: Failed}", "runs[0].seconds: null is no length of a run; write 0 to"),
     (
         "a length that is null",
         "- {seconds: null, outcome: Failed}",
-        "runs[0].seconds: None is no length of a run; write 0 to",
+        "runs[0].seconds: null is no length of a run; write 0 to",
     ),
     (
         "an outcome that is a list",
         "- {seconds: 1, outcome: [Failed]}",
-        "runs[0].outcome: ['Failed'] is unknown; write one of",
+        'runs[0].outcome: ["Failed"] is unknown; write one of',
     ),
-    ("an entry that is null", "- null", "runs[0]: None is no run; write an entry such as"),
+    ("an entry that is null", "- null", "runs[0]: null is no run; write an entry such as"),
     ("a length of text", "- {seconds: 5}\n- {seconds: long}", "runs.yaml:2: runs[1].seconds: 'long'"),
     (
         "an outcome that nothing has",
@@ -310,12 +321,12 @@ def test_which_schedule_of_a_file(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 METADATA: list[tuple[str, object, str]] = [
-    ("a name that is a list", {"name": ["a"]}, "metadata.name: ['a'] is no DNS name"),
+    ("a name that is a list", {"name": ["a"]}, "metadata.name: [\"a\"] is no DNS name"),
     ("a name that is an object", {"name": {}}, "metadata.name: {} is no DNS name"),
-    *[(f"uid {uid}", {"name": "s", "uid": uid}, f"metadata.uid: {uid!r} is of the wrong type: write text")
+    *[(f"uid {uid}", {"name": "s", "uid": uid}, f"metadata.uid: {json.dumps(uid)} is of the wrong type: write text")
       for uid in (3, ["a"], {"a": 1}, True)],
-    *[(f"annotations {given}", {"name": "s", "annotations": given}, f"metadata.annotations: {given!r} is of the wrong type")
-      for given in ("x", 3, ["a"])],
+    *[(f"annotations {given}", {"name": "s", "annotations": given}, f"metadata.annotations: {shown} is of the wrong type")
+      for given, shown in (("x", "'x'"), (3, "3"), (["a"], '["a"]'))],
     ("a number", 3, "metadata: 3 is no object; write one with a name"),
 ]  # fmt: skip
 
@@ -427,3 +438,34 @@ def test_a_month_of_minutes_takes_a_second(capsys: pytest.CaptureFixture[str]) -
     out = capsys.readouterr().out
     assert len(out.splitlines()) == 43_202
     assert len(json.loads(out)) == 43_200
+
+
+@pytest.mark.parametrize("calendar", ["* * * * *", "0 0 * * *"])
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+def test_ten_thousand_years_are_refused_at_once(capsys: pytest.CaptureFixture[str], calendar: str, zone: str) -> None:
+    """They are estimated: counting them takes 20 s."""
+    write("long.yaml", a_manifest(schedule=calendar, timeZone=zone))
+    began = time.process_time()
+    assert main(["simulate", "-f", "long.yaml", "--from", "0001-01-01T00:00:00Z", "--to", END]) == 1
+    assert time.process_time() - began < 2, "half a second on a machine of its own"
+    found = re.search(r"--to: about (\d+) instants until 9999-12-31T23:59:59Z", capsys.readouterr().err)
+    days = 9999 * 365.2425 * (1440 if calendar == "* * * * *" else 1)
+    assert found
+    assert int(found[1]) == pytest.approx(days, rel=0.001)
+
+
+BOUNDED = [
+    ("what ends long before --to", {"schedule": "* * * * *", "endTime": "0001-01-05T00:00:00Z"}, 5_000),
+    ("what starts shortly before it", {"schedule": "* * * * *", "startTime": "9999-12-30T00:00:00Z"}, 1_441),
+    ("one instant", {"schedule": None, "runOnceTime": "5000-01-01T00:00:00Z"}, 1),
+    ("leap days", {"schedule": "0 0 29 2 *"}, 2_425),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("fields", "most"), [row[1:] for row in BOUNDED], ids=[row[0] for row in BOUNDED])
+def test_ten_thousand_years_of_few_instants_are_played(
+    capsys: pytest.CaptureFixture[str], fields: dict[str, Any], most: int
+) -> None:
+    write("long.yaml", a_manifest(**fields))
+    rows, _ = run(capsys, "--from", "0001-01-01T00:00:00Z", "--to", END, "--run-seconds", "1", file="long.yaml")
+    assert 0.85 * most <= len(rows) <= most

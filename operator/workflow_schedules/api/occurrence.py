@@ -11,6 +11,12 @@ from workflow_schedules.api.names import SEQUENCE_MAX
 from workflow_schedules.api.schedule import Counts, State
 
 MAX_INPUT_JSON_LENGTH = 65536
+REQUEST_FIELDS = (
+    "scheduleRef",
+    "cause",
+    "scheduledTime",
+    "input",
+)  # what people may write; of scheduleRef its name alone
 
 
 class Cause(StrEnum):

@@ -229,7 +229,7 @@ def _unfold(document: Document) -> list[Document]:
     body = document.body
     if body is None:
         return []
-    if not isinstance(body, dict) or body.get("kind") != "List" or not isinstance(body.get("items"), list):
+    if not isinstance(body, dict) or body.get("kind") != "List" or not isinstance(body.get("items"), list | None):
         return [document]
     return [
         Document(
@@ -237,5 +237,5 @@ def _unfold(document: Document) -> list[Document]:
             file=document.file,
             lines={path[2:]: line for path, line in document.lines.items() if path[:2] == ("items", index)},
         )
-        for index, item in enumerate(body["items"])
+        for index, item in enumerate(body.get("items") or [])
     ]

@@ -9,7 +9,7 @@ from workflow_schedules.api.occurrence import Outcome
 from workflow_schedules.cli.documents import given
 from workflow_schedules.cli.problems import Problem, ProblemsError
 from workflow_schedules.cli.structure import short
-from workflow_schedules.core.simulation import Ending
+from workflow_schedules.core.scene import Ending
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +28,7 @@ FILE of --runs: a YAML or JSON list, an entry for each run, taken in the order o
   - {{seconds: 5, outcome: Failed}}                 or Exhausted; or Interrupted: suspended, and keeps its slot
   - {{outcome: Running}}                            never ends
   - {{scheduledTime: "2026-03-06T10:00:00Z", seconds: 600}}   the run of that instant; takes no turn in the order
-Runs without an entry complete after {DEFAULT_SECONDS} s."""
+Runs without an entry complete after {DEFAULT_SECONDS} s. What outlasts its Job's activeDeadlineSeconds is Exhausted by then."""
 
 
 def all_alike(seconds: int) -> Callable[[datetime], Ending]:
@@ -37,17 +37,20 @@ def all_alike(seconds: int) -> Callable[[datetime], Ending]:
     return lambda _instant: ending
 
 
-def script_of(documents: Sequence[Document]) -> Callable[[datetime], Ending]:
+def script_of(file: str, documents: Sequence[Document]) -> Callable[[datetime], Ending]:
     """Return runs that go as a file says.
+
+    Args:
+        file: its name.
+        documents: what it holds.
 
     Raises:
         ProblemsError: it is no such list; every entry that is wrong is named.
     """
     if len(documents) != 1 or not isinstance(documents[0].body, list) or not documents[0].body:
-        place = documents[0].file if documents else ""
-        raise ProblemsError(
-            _problem(place, "is no list of runs: write entries such as - {seconds: 90, outcome: Failed}")
-        )
+        found = "several documents" if len(documents) > 1 else short(documents[0].body) if documents else "nothing"
+        message = f"runs: {found}, which is no list of runs; write entries such as - {{seconds: 90, outcome: Failed}}"
+        raise ProblemsError(_problem(file, message))
     document = documents[0]
     problems = [problem for index, entry in enumerate(document.body) for problem in _problems(document, index, entry)]
     if problems:

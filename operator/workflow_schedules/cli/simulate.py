@@ -6,22 +6,24 @@ Puts a scene together from files and arguments; what happens in it is core/simul
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from workflow_schedules.api import names
 from workflow_schedules.api.common import format_utc
+from workflow_schedules.cli.not_played import not_played
 from workflow_schedules.cli.preview import is_of_kind, name_of, schedule_document
 from workflow_schedules.cli.problems import Problem, ProblemsError
 from workflow_schedules.cli.validate import as_created, given_spec, problems_of
 from workflow_schedules.cluster.wire import definition_of, schedule_of
 from workflow_schedules.core.acceptance import Accepted, accept
-from workflow_schedules.core.due_times import count_due_times
+from workflow_schedules.core.due_times import calendar_of, count_due_times
 from workflow_schedules.core.explain import explain
-from workflow_schedules.core.simulation import Change, Outage, Scene
+from workflow_schedules.core.scene import Change, Outage, Scene
 from workflow_schedules.core.triggers import OneShotTrigger
-from workflow_schedules.core.zones import to_utc
+from workflow_schedules.core.zones import moved, to_utc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -29,12 +31,14 @@ if TYPE_CHECKING:
 
     from workflow_schedules.cli.documents import Document
     from workflow_schedules.core.model import Definition
-    from workflow_schedules.core.simulation import Ending, Row
+    from workflow_schedules.core.scene import Ending, Row
     from workflow_schedules.core.triggers import Trigger
 
 Span = tuple["datetime", "datetime"]
 
 INSTANTS_LIMIT = 1_000_000
+_DAY = timedelta(days=1)
+_COUNTED = 50 * 365 * _DAY  # what lies behind them is taken to be like them: ten thousand years take 20 s to count
 _EXAMPLE_UID = "00000000-0000-4000-8000-000000000000"
 _HEADER = ("SCHEDULED", "DECISION", "COUNT", "FIRST", "STARTED", "COMPLETED", "OUTCOME")
 _LAYOUT = "{:20}  {:17}  {:>6}  {:20}  {:20}  {:20}  {}"
@@ -77,6 +81,7 @@ def scene_of(asked: Asked) -> tuple[Scene, tuple[str, ...]]:
     outages = _merged(asked.outages)
     _check_size(changes, outages, asked.until)
     for change, until in _lasting(changes, asked.until):
+        warnings += not_played(change.schedule, change.definition)
         warnings += _surprises(_trigger(change), change.at, until)
     scene = Scene(changes=changes, until=asked.until, ending=asked.ending, outages=outages)
     return scene, tuple(dict.fromkeys(warnings))
@@ -204,7 +209,7 @@ def _change(asked: Asked, at: datetime, written: Sequence[tuple[datetime, _Manif
     manifest = next(manifest for since, manifest in reversed(written) if since <= at)
     spec = dict(manifest.body["spec"])
     if any(low <= at < high for low, high in asked.pauses):
-        spec["pause"] = spec.get("pause") or {"reason": "--pause"}
+        spec["pause"] = {"reason": "--pause"}  # whatever the file's own is: it may end earlier
     metadata = {**manifest.body["metadata"], "generation": 1, "creationTimestamp": format_utc(asked.start)}
     return Change(at=at, schedule=schedule_of({"metadata": metadata, "spec": spec}), definition=manifest.definition)
 
@@ -228,15 +233,35 @@ def _lasting(changes: Sequence[Change], until: datetime) -> Iterator[tuple[Chang
 
 def _check_size(changes: Sequence[Change], outages: Sequence[Outage], until: datetime) -> None:
     """Refuse what would take minutes; an outage is one decision however long it is."""
-    count = 0
+    sizes = [_size(_trigger(change), low, high) for change, low, high in _watched(changes, outages, until)]
+    count, is_estimate = sum(count for count, _ in sizes), any(is_estimate for _, is_estimate in sizes)
+    if count > INSTANTS_LIMIT:
+        about = "about " if is_estimate else ""
+        raise _problem(
+            f"--to: {about}{count} instants until {format_utc(until)}; write a time with at most {INSTANTS_LIMIT}"
+        )
+
+
+def _watched(
+    changes: Sequence[Change], outages: Sequence[Outage], until: datetime
+) -> Iterator[tuple[Change, datetime, datetime]]:
+    """Yield the stretches in which an operator runs, each with what is written there."""
     for change, end in _lasting(changes, until):
         low = change.at
         for outage in outages:
-            count += count_due_times(_trigger(change), after=low, until=max(low, min(outage.start, end)))
+            yield change, low, max(low, min(outage.start, end))
             low = min(max(low, outage.end), end)
-        count += count_due_times(_trigger(change), after=low, until=end)
-    if count > INSTANTS_LIMIT:
-        raise _problem(f"--to: {count} instants until {format_utc(until)}; write a time with at most {INSTANTS_LIMIT}")
+        yield change, low, end
+
+
+def _size(trigger: Trigger, low: datetime, high: datetime) -> tuple[int, bool]:
+    """Return how many instants there are in ``(low, high]``, and whether that is an estimate, by its first years."""
+    if not isinstance(trigger, OneShotTrigger):
+        calendar = calendar_of(trigger)
+        low, high = max(low, to_utc(calendar.first - 1)), min(high, to_utc(calendar.last))
+    known = min(high, moved(low, _COUNTED) or high)
+    count = count_due_times(trigger, after=low, until=known)
+    return (count, False) if known >= high else (count * ((high - low) // _DAY) // ((known - low) // _DAY), True)
 
 
 def _surprises(trigger: Trigger, after: datetime, until: datetime) -> Iterator[str]:

@@ -19,12 +19,18 @@ if TYPE_CHECKING:
     from workflow_schedules.cli.arguments import Parser
 
 
+_DESCRIPTION = """\
+Plays a schedule on a virtual clock, decided by the code of the operator: a row for each record. On stderr it says what no row
+says, and what is open at --to. Not played: other schedules, requests (cause Manual, Backfill), limits of the operator, what an
+API server refuses, and the time that it takes to make a Job, to get its Pod ready, or to end one."""
+
+
 def add_simulate(verbs: argparse._SubParsersAction[Parser]) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "simulate",
         help="show what would be decided from one instant to another, and why; needs no cluster",
-        description="Plays a schedule on a virtual clock, decided by the code of the operator: a row for each record.",
+        description=_DESCRIPTION,
         epilog=HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -86,7 +92,8 @@ def add_simulate(verbs: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _simulate(options: argparse.Namespace) -> None:
-    script = script_of(read_documents(options.runs)) if options.runs is not None else all_alike(options.run_seconds)
+    file = options.runs
+    script = all_alike(options.run_seconds) if file is None else script_of(file, read_documents(file))
     asked = simulate.Asked(
         start=options.start,
         until=options.until,
@@ -100,11 +107,15 @@ def _simulate(options: argparse.Namespace) -> None:
     scene, warnings = simulate.scene_of(asked)
     for warning in warnings:
         warn(warning)
-    rows = simulation.simulate(replace(scene, note=warn))
+    left: list[str] = []
+    rows = simulation.simulate(replace(scene, note=warn, at_end=left.append))
     if options.output == "json":
         sys.stdout.writelines(simulate.json_list(rows))
     else:
         sys.stdout.writelines(f"{line}\n" for line in simulate.table(rows))
+    sys.stdout.flush()  # what follows is about the end, also where both streams are one
+    for line in left:
+        print(f"at --to: {line}", file=sys.stderr)
 
 
 def _span(text: str) -> tuple[datetime, datetime]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -71,12 +72,17 @@ def _in_object(schema: Schema, value: dict[str, object], path: FieldPath) -> Ite
         return
     for key in schema.get("required", ()):
         if value.get(key) is None:
-            yield _flaw((*path, key), "is missing")
+            found = "null is of the wrong type" if key in value else "is missing"
+            yield _flaw((*path, key), f"{found}: {_wanted(known[key])}")
     for key, inner in value.items():
         if key in known:
             yield from flaws(known[key], inner, (*path, key))
         else:
             yield unknown_field((*path, key), known)
+
+
+def _wanted(schema: Schema) -> str:
+    return f"write one of {', '.join(schema['enum'])}" if "enum" in schema else _WANTED[schema["type"]]
 
 
 def _in_list(schema: Schema, value: list[object], path: FieldPath) -> Iterator[Flaw]:
@@ -132,6 +138,6 @@ def _flaw(path: FieldPath, why: str, *, is_usable: bool = False) -> Flaw:
 
 
 def short(value: object) -> str:
-    """Return a value for a message, cut where it is long."""
-    text = repr(value)
+    """Return a value for a message as JSON has it, text in single quotes; cut where it is long."""
+    text = repr(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -12,10 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from workflow_schedules.api import names
 from workflow_schedules.api.definition import WorkflowDefinitionSpec
+from workflow_schedules.api.occurrence import ScheduleOccurrenceSpec
 from workflow_schedules.api.schedule import WorkflowScheduleSpec
 from workflow_schedules.api.schema import object_schema
 from workflow_schedules.cli.documents import given
 from workflow_schedules.cli.problems import Problem, code_of
+from workflow_schedules.cli.request import (
+    is_record,
+    name_flaw,
+    request_refusals,
+    request_schema,
+    without_nulls_of_records,
+)
 from workflow_schedules.cli.structure import Flaw, flaws, short, unknown_field
 from workflow_schedules.cluster.wire import definition_of, schedule_of
 from workflow_schedules.core.acceptance import accept
@@ -33,8 +41,14 @@ if TYPE_CHECKING:
 _SPECS: dict[str, type[Model]] = {
     names.KIND_SCHEDULE: WorkflowScheduleSpec,
     names.KIND_DEFINITION: WorkflowDefinitionSpec,
+    names.KIND_OCCURRENCE: ScheduleOccurrenceSpec,
 }
-_KINDS = (*_SPECS, names.KIND_OCCURRENCE)
+_KINDS = (*_SPECS,)
+_SPEC_WANTED = {
+    names.KIND_SCHEDULE: "write what is to run, and when",
+    names.KIND_DEFINITION: "write what is to run, as jobTemplate",
+    names.KIND_OCCURRENCE: "write scheduleRef, with the name of a WorkflowSchedule, and cause: Manual or Backfill",
+}
 _ROOT_FIELDS = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
 _UNSAID = {"uid": "unsaid", "namespace": "default", "name": "unsaid"}
 _TEXT = {"type": "string"}
@@ -71,14 +85,14 @@ def problems_of(document: Document) -> list[Problem]:
     """
     body = document.body
     if not isinstance(body, dict) or not (is_ours(document) or (body.get("apiVersion") and body.get("kind"))):
-        message = "is no Kubernetes object: write apiVersion, kind, metadata and spec"
+        message = f"{short(body)} is no Kubernetes object: write apiVersion, kind, metadata and spec"
         return [_problem(document, (), "invalid_object", message)]
     if not is_ours(document):
-        return []
+        return list(_list_problems(document, body))
     found = list(_root_problems(document, body))
     kind = _kind_with_spec(body)
     if kind is not None and isinstance(body.get("spec"), dict):
-        found += _spec_problems(document, kind, given_spec(document))
+        found += _spec_problems(document, kind, body["spec"])
     return sorted(found, key=lambda problem: int(problem.place.rpartition(":")[2]))
 
 
@@ -130,55 +144,67 @@ def _kind_with_spec(body: dict[str, Any]) -> str | None:
     return kind if isinstance(kind, str) and kind in _SPECS else None
 
 
+def _list_problems(document: Document, body: dict[str, Any]) -> Iterator[Problem]:
+    if body["kind"] == "List":  # one that has a list of items was taken apart
+        yield _problem(
+            document, ("items",), "invalid_object", f"items: {short(body.get('items'))} is no list; write one"
+        )
+
+
 def _root_problems(document: Document, body: dict[str, Any]) -> Iterator[Problem]:
     kind, version = body.get("kind"), body.get("apiVersion")
     if kind not in _KINDS:
-        yield _problem(document, ("kind",), "unknown_kind", f"kind: {short(kind)} is none of {', '.join(_KINDS)}")
+        found = f"{short(kind)} is none of" if "kind" in body else "is missing; write one of"
+        yield _problem(document, ("kind",), "unknown_kind", f"kind: {found} {', '.join(_KINDS)}")
     if version != names.API_VERSION:
-        message = f"apiVersion: {short(version)} is unknown; write {names.API_VERSION}"
+        found = f"{short(version)} is unknown" if "apiVersion" in body else "is missing"
+        message = f"apiVersion: {found}; write {names.API_VERSION}"
         yield _problem(document, ("apiVersion",), "unknown_version", message)
-    yield from _metadata_problems(document, body.get("metadata"))
-    if _kind_with_spec(body) is not None and not isinstance(body.get("spec"), dict):
-        yield _no_spec(document, body.get("spec"))
+    yield from _metadata_problems(document, body)
+    if (named := _kind_with_spec(body)) is not None and not isinstance(body.get("spec"), dict):
+        yield _no_spec(document, named, body)
     for key in body:
         if key not in _ROOT_FIELDS:
             yield _of_flaw(document, unknown_field((key,), _ROOT_FIELDS))
 
 
-def _no_spec(document: Document, found: object) -> Problem:
-    why = "is missing" if found is None else f"{short(found)} is no object"
-    return _problem(document, ("spec",), "invalid_spec", f"spec: {why}; write what is to run, and when")
+def _no_spec(document: Document, kind: str, body: dict[str, Any]) -> Problem:
+    why = f"{short(body['spec'])} is no object" if "spec" in body else "is missing"
+    return _problem(document, ("spec",), "invalid_spec", f"spec: {why}; {_SPEC_WANTED[kind]}")
 
 
-def _metadata_problems(document: Document, metadata: object) -> Iterator[Problem]:
-    if isinstance(metadata, dict):
-        for key, schema in _METADATA.items():
-            for flaw in flaws(schema, metadata.get(key), ("metadata", key)):
-                yield _of_flaw(document, flaw)
-        yield from _name_problems(document, metadata)
-    elif metadata is None:
-        yield from _name_problems(document, {})
-    else:
+def _metadata_problems(document: Document, body: dict[str, Any]) -> Iterator[Problem]:
+    metadata = body.get("metadata", {})
+    if not isinstance(metadata, dict):
         message = f"metadata: {short(metadata)} is no object; write one with a name, such as {{name: nightly-report}}"
         yield _problem(document, ("metadata",), "invalid_spec", message)
+        return
+    for key, schema in _METADATA.items():
+        for flaw in flaws(schema, metadata.get(key), ("metadata", key)):
+            yield _of_flaw(document, flaw)
+    if body.get("kind") == names.KIND_OCCURRENCE and (found := name_flaw(metadata, body.get("spec"))):
+        yield _of_flaw(document, found)
+    else:
+        yield from _name_problems(document, metadata)
 
 
 def _name_problems(document: Document, metadata: dict[str, Any]) -> Iterator[Problem]:
     name, path = metadata.get("name"), ("metadata", "name")
-    if name is None and not metadata.get("generateName"):
-        yield _problem(
-            document, path, "invalid_spec", "metadata.name: is missing; write a DNS name such as nightly-report"
-        )
-    elif name is not None and not (isinstance(name, str) and len(name) <= 253 and _DNS_NAME.fullmatch(name)):
+    if name is None:
+        if not metadata.get("generateName"):
+            found = "null is none" if "name" in metadata else "is missing"
+            message = f"metadata.name: {found}; write a DNS name such as nightly-report"
+            yield _problem(document, path, "invalid_spec", message)
+    elif not (isinstance(name, str) and len(name) <= 253 and _DNS_NAME.fullmatch(name)):
         message = f"metadata.name: {short(name)} is no DNS name; write small letters, digits, '-' and '.', such as nightly-report"
         yield _problem(document, path, "invalid_spec", message)
 
 
 def _spec_problems(document: Document, kind: str, spec: dict[str, Any]) -> Iterator[Problem]:
     """Yield what the schema says, then what the operator says about the fields that can be read."""
-    found = list(flaws(_schema(kind), spec, ("spec",)))
+    found = list(_flaws(kind, spec))
     broken = {flaw.path[1] for flaw in found if not flaw.is_usable}
-    usable = {key: value for key, value in spec.items() if key not in broken}
+    usable = {key: value for key, value in given(spec).items() if key not in broken}
     refused = [
         refusal
         for refusal in _refusals(kind, usable)
@@ -191,6 +217,13 @@ def _spec_problems(document: Document, kind: str, spec: dict[str, Any]) -> Itera
         yield _problem(document, ("spec", *refusal.path), code_of(refusal.reason), refusal.message)
 
 
+def _flaws(kind: str, spec: dict[str, Any]) -> Iterator[Flaw]:
+    if kind != names.KIND_OCCURRENCE:
+        yield from flaws(_schema(kind), spec, ("spec",))
+    elif not is_record(spec):
+        yield from flaws(request_schema(), without_nulls_of_records(spec), ("spec",))
+
+
 @cache
 def _schema(kind: str) -> dict[str, Any]:
     return object_schema(_SPECS[kind])
@@ -198,6 +231,8 @@ def _schema(kind: str) -> dict[str, Any]:
 
 def _refusals(kind: str, spec: dict[str, Any]) -> list[Refusal]:
     body = {"metadata": _UNSAID, "spec": spec}
+    if kind == names.KIND_OCCURRENCE:
+        return list(request_refusals(spec))
     if kind == names.KIND_SCHEDULE:
         return refusals(schedule_of(body))
     return list(_definition_refusals(definition_of(body)))

@@ -79,6 +79,36 @@ def _limit(spec: Manifest, seconds: int | None) -> None:
 
 
 @lru_cache(maxsize=4096)
+def deadline_seconds(template: Template, budget: int | None) -> int | None:
+    """Return how long the Job of a template may run, by the `activeDeadlineSeconds` that is rendered into it.
+
+    Args:
+        template: of the run.
+        budget: of the record.
+
+    Source: contract `activeDeadlineSeconds`, R25 (`Exhausted`).
+    """
+    spec = _job_spec(template)
+    _limit(spec, budget)
+    found = spec.get("activeDeadlineSeconds")
+    return found if isinstance(found, int) and found >= 0 else None
+
+
+@lru_cache(maxsize=4096)
+def is_born_suspended(template: Template) -> bool:
+    """Tell whether the Jobs of a template wait until something resumes them.
+
+    Source: contract R25 (Kueue).
+    """
+    return _job_spec(template).get("suspend") is True
+
+
+def _job_spec(template: Template) -> Manifest:
+    spec = _found(json.loads(template.body), ("spec",))
+    return spec if isinstance(spec, dict) else {}
+
+
+@lru_cache(maxsize=4096)
 def template_problem(template: Template) -> str | None:
     """Return what keeps a Job from being rendered from a template, or None; the API server judges everything else.
 

@@ -31,6 +31,7 @@ class Life:
 
     Attributes:
         spec: of its record, or of one that says the same about another instant.
+        made_at: when its Job was made; it starts with that, or never, where it is born suspended.
         status: as recorded; None is what `outcome` and the times say.
         is_job_gone: its Job was deleted.
     """
@@ -39,6 +40,7 @@ class Life:
     instant: datetime
     spec: ScheduleOccurrenceSpec
     admitted_at: datetime
+    made_at: datetime | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None
     outcome: Outcome | None = None
@@ -134,10 +136,17 @@ class Ledger:
             self._lives[self._number] = Life(number=self._number, instant=verdict.last, spec=spec, admitted_at=now)
         return self._number
 
-    def start(self, number: int, now: datetime) -> None:
-        """Store the Job of a run."""
+    def start(self, number: int, now: datetime, *, is_suspended: bool = False) -> None:
+        """Store the Job of a run; one that is suspended does not start."""
         self._unstarted.discard(number)
-        self._lives[number].started_at, self._lives[number].outcome = now, Outcome.RUNNING
+        life = self._lives[number]
+        life.made_at = now
+        if not is_suspended:
+            life.started_at, life.outcome = now, Outcome.RUNNING
+
+    def standing(self, number: int) -> Outcome | None:
+        """Return how an unfinished run stands; None before its start."""
+        return self._lives[number].outcome
 
     def remove_job(self, number: int) -> None:
         """Delete the Job of a run: here it is gone at once."""
@@ -213,7 +222,7 @@ class Ledger:
             outcome=life.outcome, start_time=life.started_at, completion_time=life.finished_at
         )
         record = self._record(_about(life.spec, life.number, life.instant), life.admitted_at, status)
-        return Run(record=record, job=self._job(life, record) if life.started_at else None)
+        return Run(record=record, job=self._job(life, record) if life.made_at else None)
 
     def _record(
         self, spec: ScheduleOccurrenceSpec, now: datetime, status: ScheduleOccurrenceStatus | None = None
@@ -231,18 +240,19 @@ class Ledger:
         )
 
     def _job(self, life: Life, record: Record) -> Job:
-        started = life.started_at or life.admitted_at
+        was_started = life.started_at is not None
+        is_suspended = not was_started or life.outcome is Outcome.INTERRUPTED
         return Job(
             ref=record.ref,
             uid=f"job-{life.number}",
             owner_uid=record.uid,
             schedule_uid=self.schedule.uid,
-            phase=JobPhase.SUSPENDED if life.outcome is Outcome.INTERRUPTED else JobPhase.ACTIVE,
-            created_at=started,
-            started_at=started,
+            phase=JobPhase.SUSPENDED if is_suspended else JobPhase.ACTIVE,
+            created_at=life.made_at or life.admitted_at,
+            started_at=life.started_at,
             finished_at=life.finished_at,
-            was_started=True,
-            was_ready=True,
+            was_started=was_started,
+            was_ready=was_started,
             is_gone=life.is_job_gone,
         )
 

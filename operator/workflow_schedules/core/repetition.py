@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workflow_schedules.api.schedule import ConcurrencyPolicy, MisfirePolicy
+from workflow_schedules.core.acceptance import template_of
 from workflow_schedules.core.due_times import due_times
+from workflow_schedules.core.job import is_born_suspended
 from workflow_schedules.core.zones import LAST_SECOND, to_utc
 
 if TYPE_CHECKING:
@@ -28,11 +30,11 @@ _PLAIN_FIELDS = frozenset(
         "workflow_ref", "schedule", "schedules", "time_zone", "enabled", "concurrency_policy", "max_active_runs",
         "misfire_policy", "starting_deadline_seconds", "skipped_time_policy", "repeated_time_policy", "start_time",
         "end_time", "input", "successful_jobs_history_limit", "failed_jobs_history_limit", "occurrence_history_limit",
-        "deletion_policy",
+        "deletion_policy", "active_deadline_seconds", "start_timeout_seconds", "max_catch_up_runs",
     }
 )  # fmt: skip
 _PLAIN_POLICIES = frozenset(
-    {ConcurrencyPolicy.FORBID, ConcurrencyPolicy.ALLOW, MisfirePolicy.SKIP, MisfirePolicy.LATEST}
+    {ConcurrencyPolicy.FORBID, ConcurrencyPolicy.ALLOW, MisfirePolicy.SKIP, MisfirePolicy.LATEST, MisfirePolicy.ALL}
 )
 _MOST_DUE = 3
 _END = to_utc(LAST_SECOND)
@@ -47,6 +49,9 @@ def is_plain(schedule: Schedule, definition: Definition | None) -> bool:
         return False
     if definition is not None and (definition.max_active_runs is not None or definition.input_schema is not None):
         return False
+    template = template_of(schedule, definition)
+    if template is not None and is_born_suspended(template):
+        return False  # its runs are looked at again and again
     fields = type(spec).model_fields
     return all(name in _PLAIN_FIELDS or getattr(spec, name) == fields[name].default for name in spec.model_fields_set)
 

@@ -7,14 +7,14 @@ No rule of the contract may live here, and no files, text or clock.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from datetime import timedelta
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, assert_never
 
 from workflow_schedules.api.occurrence import Decision, Outcome
-from workflow_schedules.core.acceptance import Accepted, accept
+from workflow_schedules.core.acceptance import Accepted, accept, template_of
 from workflow_schedules.core.decide import decide
+from workflow_schedules.core.job import deadline_seconds, is_born_suspended
 from workflow_schedules.core.ledger import Ledger
 from workflow_schedules.core.misfire import Verdict
 from workflow_schedules.core.plan import (
@@ -30,87 +30,21 @@ from workflow_schedules.core.plan import (
     WriteOutcome,
 )
 from workflow_schedules.core.repetition import Repetition, is_plain
+from workflow_schedules.core.scene import Row
 from workflow_schedules.core.status import project
+from workflow_schedules.core.unfinished import unfinished
 from workflow_schedules.core.unrecorded import told, unrecorded
 from workflow_schedules.core.zones import moved
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator
     from datetime import datetime
 
     from workflow_schedules.api.occurrence import ScheduleOccurrenceSpec
-    from workflow_schedules.core.model import Definition, Schedule, Snapshot
+    from workflow_schedules.core.model import Snapshot
     from workflow_schedules.core.plan import Plan, Step
     from workflow_schedules.core.repetition import Answer, Situation
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
-    """How a run goes.
-
-    Attributes:
-        seconds: from its start; whole.
-        outcome: how it stands after them; `Running` is a run that never ends, `Interrupted` one that is suspended.
-    """
-
-    seconds: int
-    outcome: Outcome = Outcome.COMPLETED
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """What people wrote, from an instant on. The world counts generations itself."""
-
-    at: datetime
-    schedule: Schedule
-    definition: Definition | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outage:
-    """From `start` until just before `end` nothing is decided; runs go on."""
-
-    start: datetime
-    end: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
-    """What the world is told beforehand.
-
-    Attributes:
-        changes: oldest first; the first one makes the schedule.
-        until: the last second in which anything happens.
-        ending: how the run of an instant goes; asked in the order of the starts.
-        outages: oldest first, apart from one another.
-        note: told of instants that a Baseline, which is no row, gave up.
-    """
-
-    changes: Sequence[Change]
-    until: datetime
-    ending: Callable[[datetime], Ending]
-    outages: Sequence[Outage] = ()
-    note: Callable[[str], None] | None = None
-
-
-@dataclass(slots=True, kw_only=True)
-class Row:
-    """One record, Baselines aside, and what became of its run by the end of the scene."""
-
-    scheduled_time: datetime
-    decision: Decision
-    reason: str
-    count: int
-    first_time: datetime
-    last_time: datetime
-    start_time: datetime | None = None
-    completion_time: datetime | None = None
-    outcome: Outcome | None = None
-
-    @property
-    def is_settled(self) -> bool:
-        """Tell whether nothing about it can change any more."""
-        return self.decision is not Decision.ADMITTED or self.outcome is not None
+    from workflow_schedules.core.scene import Scene
 
 
 def simulate(scene: Scene, *, by_repetition: bool = True) -> Iterator[Row]:
@@ -149,6 +83,12 @@ class _World:
             now = self._next_moment(wake_at)
         self._happen(self._scene.until)  # what ends in an outage that is still on
         yield from self._rows
+        self._tell_the_end()
+
+    def _tell_the_end(self) -> None:
+        if self._scene.at_end is not None:
+            for line in unfinished(self._scene, self._ledger, self._unfinished):
+                self._scene.at_end(line)
 
     def _next_moment(self, wake_at: datetime | None) -> datetime | None:
         change_at = self._coming[0].at if self._coming else None
@@ -206,7 +146,7 @@ class _World:
         number = self._ledger.append_alike(spec, verdict, now)
         self._add(number, verdict, spec.reason)
         if verdict.decision is Decision.ADMITTED:
-            self._start(number, last, now)
+            self._start(number, spec, last, now)
 
     def _decide(self, situation: Situation | None, now: datetime) -> Plan:
         snapshot = self._ledger.snapshot()
@@ -255,7 +195,8 @@ class _World:
             case Append():
                 self._append(step.spec, now)
             case CreateJob():
-                self._start(step.run.record.number, step.run.record.spec.scheduled_time or now, now)
+                spec = step.run.record.spec
+                self._start(step.run.record.number, spec, spec.scheduled_time or now, now)
             case WriteOutcome():
                 self._ledger.record_outcome(step.run.record.number, step.status)
                 if step.status.outcome is not None and step.status.outcome.is_final:
@@ -289,10 +230,14 @@ class _World:
         if verdict.decision is Decision.ADMITTED:
             self._unfinished[number] = row
 
-    def _start(self, number: int, instant: datetime, now: datetime) -> None:
-        self._ledger.start(number, now)
+    def _start(self, number: int, spec: ScheduleOccurrenceSpec, instant: datetime, now: datetime) -> None:
+        template = template_of(self._ledger.schedule, self._ledger.definition)
+        is_suspended = template is not None and is_born_suspended(template)
+        self._ledger.start(number, now, is_suspended=is_suspended)
+        if template is None or is_suspended:
+            return
         self._unfinished[number].start_time = now
-        ending = self._scene.ending(instant)
+        ending = self._scene.ending(instant).within(deadline_seconds(template, spec.active_deadline_seconds))
         if ending.outcome is not Outcome.RUNNING and (end := moved(now, timedelta(seconds=ending.seconds))) is not None:
             heappush(self._ends, (end, number, ending.outcome))
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from workflow_schedules.api.occurrence import ScheduleOccurrenceSpec
     from workflow_schedules.core.model import Definition, Snapshot
-    from workflow_schedules.core.simulation import Change
+    from workflow_schedules.core.scene import Change
 
 
 def unrecorded(snapshot: Snapshot, baseline: ScheduleOccurrenceSpec, written: Sequence[Change]) -> Verdict | None:
@@ -39,12 +39,24 @@ def unrecorded(snapshot: Snapshot, baseline: ScheduleOccurrenceSpec, written: Se
     Source: contract R9, R29; invariant I3.
     """
     until = baseline.consumed_through_time
-    if until is None:
-        return None
+    return None if until is None else due_meanwhile(snapshot, until, written, besides=tuple(baseline.waiting))
+
+
+def due_meanwhile(
+    snapshot: Snapshot, until: datetime, written: Sequence[Change], *, besides: tuple[datetime, ...]
+) -> Verdict | None:
+    """Return what was due until then, since the newest record, by what was written at the time, or None.
+
+    Args:
+        snapshot: as it stands.
+        until: the last instant that counts.
+        written: all that people wrote, and when, oldest first.
+        besides: instants that are named elsewhere.
+    """
     found = [
         verdict
         for low, high, accepted in _stretches(snapshot, until, written)
-        if (verdict := undecided(accepted.trigger, after=low, until=high, besides=tuple(baseline.waiting)))
+        if (verdict := undecided(accepted.trigger, after=low, until=high, besides=besides))
     ]
     if not found:
         return None
@@ -89,5 +101,12 @@ def _admits(snapshot: Snapshot, accepted: Accepted, definition: Definition | Non
 
 def told(lost: Verdict) -> str:
     """Say it to people."""
-    span = format_utc(lost.first) if lost.count == 1 else f"{format_utc(lost.first)} to {format_utc(lost.last)}"
-    return f"{lost.count} that were due ({span}) are on no record, since no operator ran when this was written"
+    return (
+        f"{lost.count} that were due ({span_text(lost)}) are on no record, since no operator ran when this was written"
+    )
+
+
+def span_text(verdict: Verdict) -> str:
+    """Return the instants of a verdict for people."""
+    first = format_utc(verdict.first)
+    return first if verdict.count == 1 else f"{first} to {format_utc(verdict.last)}"
