@@ -1,11 +1,12 @@
-"""Which tests may run beside each other when pytest runs them in several (`-n 3 --dist loadscope`), and the option for seeds.
+"""Which tests run beside each other when `hack/test` runs everything in two processes, and the option for seeds.
 
 Each tier that has a cluster of its own stays in one process and begins first, since it mostly waits; the others go file by
-file to whoever is free.
+file to whoever is free, and give way: what they take is no more than what the clusters leave.
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 TESTS = Path(__file__).parent
 CLUSTERS = {"kind": ("deploy/test_kind.py", "e2e/"), "control plane": ("integration/",)}
+LAST_PRIORITY = 19
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,6 +41,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Let the lanes of the clusters begin first."""
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: _order(item.path.relative_to(TESTS).as_posix()))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Let what needs no cluster, and waits for nobody, give way to a tier that has one beside it and waits for its clock."""
+    if hasattr(item.config, "workerinput") and lane_of(item.path.relative_to(TESTS).as_posix()) not in CLUSTERS:
+        os.setpriority(os.PRIO_PROCESS, 0, LAST_PRIORITY)
 
 
 def _order(path: str) -> int:

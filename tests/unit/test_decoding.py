@@ -100,10 +100,10 @@ def test_every_field_may_be_deep(levels: int) -> None:
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[" * 3000, b'{"a":"' + b'\\"' * 200_000, b"]" * 999 + b"[" * 999])
 def test_what_is_no_json_is_an_error_at_once(text: bytes) -> None:
-    began_at = time.perf_counter()
+    began_at = time.process_time()
     with pytest.raises(orjson.JSONDecodeError):
         decode(text)
-    assert time.perf_counter() - began_at < 1
+    assert time.process_time() - began_at < 1
 
 
 VALUES = st.recursive(
