@@ -14,6 +14,7 @@ import pytest
 from workflow_schedules.cluster.connection import Connection, NoConnectionError, from_environment
 from workflow_schedules.cluster.errors import UnansweredError, UnauthorizedError
 from workflow_schedules.cluster.transport import AiohttpTransport
+from workflow_schedules.scheduler.turns import MOST
 
 Talk = Callable[[bytes, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[bool]]
 
@@ -73,6 +74,30 @@ async def test_a_write_on_a_connection_that_breaks_is_sent_once(method: str) -> 
             await transport.request(method, "/b", body=b"{}", content_type="application/json", timeout_seconds=5)
         await asyncio.sleep(0.1)
         assert sum(head.startswith(method.encode()) for head in heads) == 1
+
+
+async def test_hundreds_that_get_no_answer_hold_up_nobody() -> None:
+    """I9: as many as the operator may have on their way (scheduler/turns)."""
+
+    async def never_a_write(head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        if head.startswith(b"POST"):
+            await reader.read()
+            return False
+        writer.write(answer("200 OK"))
+        return True
+
+    async with serving(never_a_write) as (url, heads), connected(Connection(server=url)) as transport:
+        hanging = [
+            asyncio.create_task(transport.request("POST", "/a", body=b"{}", timeout_seconds=60))
+            for _ in range(MOST + 64)
+        ]
+        async with asyncio.timeout(30):
+            while len(heads) < MOST + 64:  # noqa: ASYNC110 - what arrives is counted from outside
+                await asyncio.sleep(0.01)
+            assert (await transport.request("GET", "/b", timeout_seconds=20)).status == 200
+        for each in hanging:
+            each.cancel()
+        await asyncio.gather(*hanging, return_exceptions=True)
 
 
 async def test_no_answer_in_time_is_no_answer() -> None:

@@ -19,7 +19,8 @@ from yarl import URL
 from workflow_schedules.cluster.connection import Connection, NoConnectionError
 from workflow_schedules.cluster.errors import UnansweredError, error_of
 
-POOL_CONNECTIONS: Final = 16
+# More than are ever asked for at a time (scheduler/turns): one that hangs holds its connection, and nobody waits for it.
+POOL_CONNECTIONS: Final = 384
 CONNECT_TIMEOUT_SECONDS: Final = 5.0
 KEEP_ALIVE_SECONDS: Final = 60.0
 TOKEN_MAX_AGE_SECONDS: Final = 60.0
@@ -72,7 +73,7 @@ class Transport(Protocol):
 
 
 class AiohttpTransport:
-    """Keep-alive connections to one API server: at most 16 for requests, and one per watch beside them.
+    """Keep-alive connections to one API server: as many as requests are sent at a time, and one per watch beside them.
 
     Create it inside the running event loop.
     """

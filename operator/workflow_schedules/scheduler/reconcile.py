@@ -16,6 +16,8 @@ from workflow_schedules.core.log import open_runs
 from workflow_schedules.scheduler.projection import LONGEST_WAIT
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
     from workflow_schedules.core.model import Snapshot
@@ -23,8 +25,10 @@ if TYPE_CHECKING:
     from workflow_schedules.scheduler.projection import Projections
 
 
-async def reconcile(uid: str, *, cluster: Cluster, projections: Projections, fence: Fence) -> datetime | None:
-    """Do all that is to be done now about one schedule.
+async def reconcile(
+    uid: str, *, cluster: Cluster, projections: Projections, fence: Fence, on_answer: Callable[[], None] = lambda: None
+) -> datetime | None:
+    """Do all that is to be done now about one schedule, and tell whenever one step of it is done.
 
     Returns:
         When to look again if nothing happens; None for never.
@@ -44,6 +48,7 @@ async def reconcile(uid: str, *, cluster: Cluster, projections: Projections, fen
                     places.leave(uid)
                 return await _rest(uid, snapshot, plan, cluster=cluster, projections=projections, fence=fence)
             wait_seconds = await apply(cluster, plan.step, snapshot, fence=fence)
+            on_answer()
             if wait_seconds > 0:
                 again_at = cluster.now() + timedelta(seconds=wait_seconds)
                 await _say_refused(uid, again_at, cluster=cluster, projections=projections, fence=fence)

@@ -16,6 +16,8 @@ from workflow_schedules.core.plan import CreateJob, DeleteJob, FindJob, ReadPods
 from workflow_schedules.core.runs import REQUEST_LIFE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from workflow_schedules.cluster.cluster import Cluster
     from workflow_schedules.cluster.fence import Fence
     from workflow_schedules.scheduler.wakeups import WakeUps
@@ -23,8 +25,10 @@ if TYPE_CHECKING:
 _TOLD = Refuse | WriteOutcome | CreateJob | DeleteJob | FindJob | ReadPods  # may show in the status of the schedule
 
 
-async def reconcile_requests(key: str, *, cluster: Cluster, wakeups: WakeUps, fence: Fence) -> datetime | None:
-    """Do all that is to be done now about the requests that name one schedule.
+async def reconcile_requests(
+    key: str, *, cluster: Cluster, wakeups: WakeUps, fence: Fence, on_answer: Callable[[], None]
+) -> datetime | None:
+    """Do all that is to be done now about the requests that name one schedule, and tell whenever one step of it is done.
 
     Returns:
         When to look again if nothing happens; None for never.
@@ -47,6 +51,7 @@ async def reconcile_requests(key: str, *, cluster: Cluster, wakeups: WakeUps, fe
                 wakeups.wake(queue.snapshot.uid)  # it may be well again
             return plan.next_wake_at
         await apply_request(cluster, plan.step, queue, fence=fence)
+        on_answer()
         uid = plan.step.run.record.spec.schedule_ref.uid
         if isinstance(plan.step, _TOLD) and uid is not None:
             wakeups.wake(uid)
