@@ -243,7 +243,7 @@ def test_the_lease_never_waits_behind_anything_of_ours() -> None:
         {
             "apiGroups": ["coordination.k8s.io"],
             "resources": ["leases"],
-            "verbs": sorted(asked, key=["get", "create", "update"].index),
+            "verbs": sorted(asked, key=["get", "watch", "create", "update"].index),
             "namespaces": [NAMESPACE],
         }
     ]

@@ -30,7 +30,7 @@ from workflow_schedules.cluster.client import Client
 from workflow_schedules.cluster.methods import DEFINITIONS, SCHEDULES, Resource
 from workflow_schedules.cluster.transport import Answer
 from workflow_schedules.cluster.watch import watch
-from workflow_schedules.scheduler.leadership import LeaseTimes
+from workflow_schedules.scheduler.lease_times import LeaseTimes
 
 NAMESPACE = "ns"
 LATENCY_SECONDS = 0.004
@@ -56,12 +56,12 @@ class LateTransport:
 
     def __init__(self, world: World, transport: FakeTransport) -> None:
         self._world = world
-        self._transport = transport
+        self.connection = transport
         self.close = transport.close
         self.stream = transport.stream
 
     async def request(self, method: str, path: str, **options: Any) -> Answer:  # noqa: ANN401
-        answer = await self._transport.request(method, path, **options)
+        answer = await self.connection.request(method, path, **options)
         if self._world.late:
             await asyncio.sleep(max(late(method, path) for late in self._world.late))
         return answer

@@ -23,7 +23,7 @@ from support.auditor import FINAL
 from support.harness import NAMESPACE, World
 from support.virtual_loop import VirtualClock, run_virtual
 from workflow_schedules.api.common import parse_utc
-from workflow_schedules.scheduler.leadership import LeaseTimes
+from workflow_schedules.scheduler.lease_times import LeaseTimes
 
 DAY = datetime(2026, 3, 2, tzinfo=UTC)  # a Monday
 SETTLE_SECONDS = 3.0

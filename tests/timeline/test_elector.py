@@ -16,7 +16,7 @@ from support.objects import a_schedule
 from support.story import at
 from support.virtual_loop import VirtualClock, run_virtual
 from workflow_schedules.core.lease import HIGHEST_EPOCH
-from workflow_schedules.scheduler.leadership import LeaseTimes
+from workflow_schedules.scheduler.lease_times import LeaseTimes
 
 TIMES = SETTINGS.lease_times
 MINUTELY = {"schedule": "* * * * *"}
@@ -98,6 +98,99 @@ def test_a_crash_is_made_good_within_the_lease_duration(after_renewal: float) ->
         await world.until_leading(standby)
         assert TIMES.duration_seconds <= world.clock.monotonic() - last
         assert world.clock.monotonic() - last < TIMES.duration_seconds + TIMES.look_seconds + 2 * MOMENT
+
+    run(story)
+
+
+def test_a_standby_hears_of_renewals_and_asks_for_nothing() -> None:
+    """Idle costs little: twice a second would be 120 requests a minute, and for each standby."""
+
+    async def story(world: World) -> None:
+        await world.until_leading(world.start("a"))
+        world.start("b")
+        await asyncio.sleep(10)
+        before = len(world.server.log)
+        await asyncio.sleep(600)
+        asked = [entry.method for entry in world.server.log[before:] if entry.client == "b" and "/leases" in entry.path]
+        assert asked.count("WATCH") <= 3
+        assert asked.count("GET") <= 10
+
+    run(story)
+
+
+def deaf(_world: World, standby: Process) -> None:
+    """Let its watch be silent from now on, as when the other end is gone without a word."""
+    standby.transport.connection.watch_lag_seconds = 1e6
+
+
+def refused(world: World, _standby: Process) -> None:
+    """Let the right to watch be missing, as in the roles of an older version."""
+    world.fault(Fault(status=403, reason="Forbidden"), matches=is_of_lease("b", "WATCH"))
+    world.server.break_watches()
+
+
+def lost(world: World, _standby: Process) -> None:
+    """Let no watch of the Lease get through."""
+    world.fault(Fault(is_dropped=True, is_silent=True), matches=is_of_lease("b", "WATCH"))
+    world.server.break_watches()
+
+
+@pytest.mark.parametrize("trouble", [deaf, refused, lost])
+@pytest.mark.parametrize("after", [0.4, 1.7, 3.1, 30.0])
+def test_a_standby_whose_watch_is_silent_looks_by_itself(
+    trouble: Callable[[World, Process], None], after: float
+) -> None:
+    """R34: a release is seen within a second all the same, once the silence is longer than between two renewals."""
+
+    async def story(world: World) -> None:
+        await world.until_leading(world.start("a"))
+        standby = world.start("b")
+        await asyncio.sleep(10)
+        trouble(world, standby)
+        await asyncio.sleep(after)
+        await world.stop("a")
+        silent_for = TIMES.hush_seconds if after < TIMES.hush_seconds else 0.0
+        assert await seconds_until(world, standby) < 1.0 + silent_for
+
+    run(story)
+
+
+@pytest.mark.parametrize("trouble", [deaf, refused, lost])
+def test_a_crash_is_made_good_in_time_though_the_watch_is_silent(trouble: Callable[[World, Process], None]) -> None:
+    """R34: neither earlier nor later."""
+
+    async def story(world: World) -> None:
+        await world.until_leading(world.start("a"))
+        standby = world.start("b")
+        await asyncio.sleep(10)
+        trouble(world, standby)
+        await asyncio.sleep(25)
+        await world.kill("a")
+        last = renewals(world, "a")[-1]
+        await world.until_leading(standby)
+        assert TIMES.duration_seconds <= world.clock.monotonic() - last
+        assert world.clock.monotonic() - last < TIMES.duration_seconds + TIMES.look_seconds + 2 * MOMENT
+
+    run(story)
+
+
+def test_an_answer_that_a_watch_has_overtaken_is_no_restored_backup() -> None:
+    """P9: the Lease was read before the renewal that the watch told of first."""
+
+    async def story(world: World) -> None:
+        await world.until_leading(world.start("a"))
+        standby, told = world.start("b"), list[None]()
+        standby.operator.on_history_lost = lambda: told.append(None)
+        await asyncio.sleep(10)
+        world.late.append(lambda method, path: 3.0 if (method, "/leases/" in path) == ("GET", True) else 0.0)
+        for _ in range(20):
+            hook = world.fault(Fault(delay_seconds=2.3), matches=is_of_lease("a", "PUT"), times=1)
+            await asyncio.sleep(5.3)
+            world.server.faults.remove(hook)
+        asked = [entry for entry in world.server.log if entry.client == "b" and entry.method == "GET"]
+        assert sum("/leases/" in entry.path for entry in asked) > 10
+        assert told == []
+        assert not standby.operator.is_leading
 
     run(story)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from workflow_schedules.core.events import EventLevel
 from workflow_schedules.core.model import ObjectRef
 from workflow_schedules.core.runs import ADMISSION_LAG, REQUEST_LIFE
-from workflow_schedules.scheduler.leadership import LOOK_SECONDS, LeaseTimes
+from workflow_schedules.scheduler.lease_times import LOOK_SECONDS, LeaseTimes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

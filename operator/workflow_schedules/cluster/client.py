@@ -187,6 +187,14 @@ class Client:
         """Replace the Lease; ``metadata.resourceVersion`` in the body makes it a compare-and-set."""
         return await self._send("update", LEASES, namespace, name, query=_WRITE_QUERY, body=body)
 
+    def watch_lease_lines(
+        self, namespace: str, *, query: Mapping[str, str], idle_timeout_seconds: float
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield the raw lines of a watch of the Lease, which the query names."""
+        require("watch", LEASES)
+        path, query = LEASES.path(namespace), {**query, "watch": "true"}
+        return self._lease_transport.stream(path, query=query, idle_timeout_seconds=idle_timeout_seconds)
+
     async def create_event(self, namespace: str, body: Json | bytes) -> Json:
         """Create an Event."""
         return await self._create(EVENTS, namespace, body)

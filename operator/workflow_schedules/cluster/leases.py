@@ -1,15 +1,22 @@
-"""The Lease as a record, and the three requests on it. Who may lead, and when, is decided elsewhere."""
+"""The Lease as a record, and the four requests on it. Who may lead, and when, is decided elsewhere."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
+import orjson
+
 from workflow_schedules.cluster.client import Client, Json
+from workflow_schedules.cluster.decoding import decode
+from workflow_schedules.cluster.errors import UnansweredError, error_of_status
 
 API_VERSION: Final = "coordination.k8s.io/v1"
 KIND: Final = "Lease"
+WATCH_SECONDS: Final = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +70,40 @@ async def replace_lease(client: Client, namespace: str, name: str, record: Lease
         ClusterError: any other failure.
     """
     return lease_of(await client.replace_lease(namespace, name, lease_body(namespace, name, record)))
+
+
+async def follow_lease(
+    client: Client, namespace: str, name: str, *, resource_version: str, silence_seconds: float
+) -> AsyncGenerator[LeaseRecord, None]:
+    """Yield the Lease whenever it changes after a version, until the server ends the watch; one that is gone has no holder.
+
+    Raises:
+        UnansweredError: the connection broke, was silent for so long, or said something that makes no sense.
+        ClusterError: any other failure.
+    """
+    query = {
+        "fieldSelector": f"metadata.name={name}",
+        "resourceVersion": resource_version,
+        "timeoutSeconds": str(WATCH_SECONDS),
+    }
+    async with aclosing(
+        client.watch_lease_lines(namespace, query=query, idle_timeout_seconds=silence_seconds)
+    ) as lines:
+        async for line in lines:
+            yield _told(line)
+
+
+def _told(line: bytes) -> LeaseRecord:
+    """Read a line of a watch."""
+    try:
+        event = decode(line)
+        kind, body = event["type"], event["object"]
+        if kind == "ERROR":
+            raise error_of_status(body)
+        record = lease_of(body)
+    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+        raise UnansweredError("a line of the watch makes no sense", reason="Undecodable") from error
+    return replace(record, holder="") if kind == "DELETED" else record
 
 
 def lease_of(body: Json) -> LeaseRecord:

@@ -75,7 +75,7 @@ _VERBS: Final[Mapping[Resource, tuple[Verb, ...]]] = {
     JOBS: ("create", "get", "list", "watch", "delete"),
     PODS: ("list",),
     CONTROLLER_REVISIONS: ("create", "get"),
-    LEASES: ("create", "get", "update"),
+    LEASES: ("create", "get", "watch", "update"),
     EVENTS: ("create",),
 }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workflow_schedules.cluster.errors import AlreadyExistsError, ClusterError, ConflictError, NotFoundError
@@ -18,6 +18,8 @@ from workflow_schedules.cluster.leases import LeaseRecord, create_lease, read_le
 from workflow_schedules.cluster.watch import is_older
 from workflow_schedules.core.lease import SeenLease, may_acquire, next_epoch
 from workflow_schedules.core.model import Writer
+from workflow_schedules.scheduler.lease_times import TIMER_SECONDS
+from workflow_schedules.scheduler.lease_watch import LeaseWatch
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -25,34 +27,9 @@ if TYPE_CHECKING:
     from workflow_schedules.cluster.client import Client
     from workflow_schedules.core.model import ObjectRef
     from workflow_schedules.scheduler.clock import Clock
+    from workflow_schedules.scheduler.lease_times import LeaseTimes
 
 log = logging.getLogger(__name__)
-
-_TIMER_SECONDS = 0.0001  # a timer may fire a little early: at the deadline it must not spin until it is reached
-
-LOOK_SECONDS = 0.5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaseTimes:
-    """How long a Lease lasts, in seconds.
-
-    Attributes:
-        duration_seconds: others wait this long after they last saw it change.
-        renew_deadline_seconds: its holder stops writing this long after its last renewal.
-        retry_seconds: pause between two renewals, and after a try that failed.
-        look_seconds: pause between two looks at another's Lease: a standby sees a release this soon.
-    """
-
-    duration_seconds: float = 15.0
-    renew_deadline_seconds: float = 10.0
-    retry_seconds: float = 2.0
-    look_seconds: float = LOOK_SECONDS
-
-    @property
-    def call_seconds(self) -> float:
-        """Return the limit of one call: two that hang fit into the renew deadline, and so does a slow API server."""
-        return self.renew_deadline_seconds / 2
 
 
 class Elector:
@@ -83,6 +60,14 @@ class Elector:
         self._record: LeaseRecord | None = None
         self._seen_at = 0.0
         self._highest_known = 0
+        self._watch = LeaseWatch(
+            client,
+            lease,
+            known_version=lambda: self._record.resource_version if self._record else "",
+            on_change=self._hear,
+            monotonic=clock.monotonic,
+            times=times,
+        )
         self.fence: Fence | None = None
         self.problem: str | None = None
 
@@ -132,26 +117,47 @@ class Elector:
             self.fence.revoke()
 
     async def _acquire(self, stop: asyncio.Event) -> Fence | None:
-        while not stop.is_set():
-            try:
-                fence = await self._try_acquire()
+        watching = asyncio.ensure_future(self._watch.run())
+        try:
+            while not stop.is_set():
+                fence = await self._look_once()
                 if fence is not None:
                     log.info("acquired the Lease", extra={"epoch": fence.writer.epoch, "identity": self._identity})
                     return fence
-                pause = self._look_again_seconds()
-            except (ClusterError, TimeoutError) as error:
-                self.problem = f"the Lease {self._lease} can't be read or written: {_told(error)}"
-                log.warning(
-                    "the Lease can't be read or written", extra={"lease": str(self._lease), "error": _told(error)}
-                )
-                pause = self._pause_seconds(error, at_most=self._times.duration_seconds)
-            await wait_or_stop(stop, pause)
+                await self._watch.rest(stop)
+        finally:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
         return None
+
+    async def _look_once(self) -> Fence | None:
+        """Look at the Lease, and take it if that may be; note when to look again."""
+        try:
+            fence = await self._try_acquire()
+            pause = self._look_again_seconds()
+        except (ClusterError, TimeoutError) as error:
+            self.problem = f"the Lease {self._lease} can't be read or written: {_told(error)}"
+            log.warning("the Lease can't be read or written", extra={"lease": str(self._lease), "error": _told(error)})
+            fence, pause = None, self._pause_seconds(error, at_most=self._times.duration_seconds)
+        self._watch.look_at = self._clock.monotonic() + pause
+        return fence
+
+    def _hear(self, record: LeaseRecord) -> None:
+        """Take in what a watch tells of another's Lease: that it was renewed, or may be free."""
+        known = self._record
+        is_news = known is None or is_older(known.resource_version, record.resource_version)
+        if not is_news or self.problem is not None:  # what can't be read is read again in its time, whatever is heard
+            return
+        self._record, self._seen_at = record, self._clock.monotonic()
+        self._watch.look_at = self._seen_at + (self._look_again_seconds() if record.holder else 0.0)
 
     def _look_again_seconds(self) -> float:
         """Return how long to leave another's Lease alone: until it expires, but it may be released before that."""
-        left = self._seen_at + self._patience_seconds() - self._clock.monotonic()
-        return min(left, self._times.look_seconds) if left > 0 else self._times.look_seconds
+        now = self._clock.monotonic()
+        until_expired = self._seen_at + self._patience_seconds() - now
+        until_suspicious = self._seen_at + self._times.hush_seconds - now if self._watch.is_trusted else 0.0
+        pause = max(until_suspicious, self._times.look_seconds)
+        return min(until_expired, pause) if until_expired > 0 else self._times.look_seconds
 
     def _patience_seconds(self) -> float:
         """Return how long the Lease lasts unchanged: what its holder says, where it says so."""
@@ -210,12 +216,20 @@ class Elector:
 
     async def _look(self) -> LeaseRecord:
         """Read the Lease, and note since when it has been as it is."""
+        known = self._record
         try:
             async with asyncio.timeout(self._times.call_seconds):
                 record = await read_lease(self._client, self._lease.namespace, self._lease.name)
         except NotFoundError:
             record = LeaseRecord(holder="", transitions=0, duration_seconds=0)
+        if (
+            known is not self._record
+            and self._record is not None
+            and is_older(record.resource_version, self._record.resource_version)
+        ):
+            return self._record  # a watch told of more while this was on its way: no backup was restored
         if self._record is None or record.resource_version != self._record.resource_version:
+            self._watch.is_trusted = False  # it ought to have told
             self._went_back(record)
             self._record, self._seen_at = record, self._clock.monotonic()
         return record
@@ -234,7 +248,7 @@ class Elector:
         try:
             pause = self._times.retry_seconds
             while not leader.done():
-                await asyncio.wait({leader}, timeout=min(pause, self._seconds_left(fence) + _TIMER_SECONDS))
+                await asyncio.wait({leader}, timeout=min(pause, self._seconds_left(fence) + TIMER_SECONDS))
                 if not leader.done():
                     fence.check()
                     pause = await self._renew(fence)
