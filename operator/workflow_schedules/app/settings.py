@@ -41,7 +41,7 @@ class Settings:
         drain_seconds: how long writes in flight may take after SIGTERM.
         probe_port: port of /healthz and /readyz; 0 picks a free one.
         max_concurrent_runs: unfinished scheduled runs of all schedules at once; 0 is unlimited.
-        workers: schedules that are worked on at the same time.
+        workers: schedules that are worked on at the same time, those that wait long for an answer left out.
         not_before: nothing at or before it is started: a restored backup may have lost the record of it; None without a restore.
         pod_id: first part of this process's identity.
     """

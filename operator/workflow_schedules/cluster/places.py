@@ -3,7 +3,7 @@
 Counted as logs change, so that a decision costs the same with one schedule as with a million. No requests and no rules about
 instants may live here; that a place is missed is core's to say.
 
-A place is taken by an unfinished run, by an admission on its way (16 workers decide at once), and by an offer: a place that
+A place is taken by an unfinished run, by an admission on its way (many decide at once), and by an offer: a place that
 frees is kept for the one that has waited longest, so that nobody who comes by can snatch it.
 """
 
