@@ -78,6 +78,25 @@ def test_each_answer_is_a_new_beginning(scene: Scene) -> None:
     assert scene.after(0.5 * PATIENCE_SECONDS) == ["b3", "b4"]
 
 
+def test_where_all_answers_take_long_it_takes_longer_until_somebody_steps_aside(scene: Scene) -> None:
+    scene.begins("a1", "a2")
+    for _ in range(100):
+        scene.seconds += 0.5 * PATIENCE_SECONDS
+        scene.turns.go_on("a1")
+        scene.turns.go_on("a2")
+    assert scene.after(1.9 * PATIENCE_SECONDS, "b1") == []
+    assert scene.after(0.2 * PATIENCE_SECONDS) == ["b1"]
+
+
+def test_what_hangs_is_not_usual_however_often_it_is_seen(scene: Scene) -> None:
+    scene.begins("a1", "a2")
+    for _ in range(100):
+        scene.seconds += 2 * SLOW_SECONDS
+        scene.turns.go_on("a1")
+        scene.turns.go_on("a2")
+    assert scene.after(1.1 * PATIENCE_SECONDS, "b1") == ["b1"]
+
+
 def test_a_herd_that_hangs_is_passed_through_in_moments_that_double(scene: Scene) -> None:
     herd = [f"{chr(256 + number)}{number}" for number in range(100)]  # each of a namespace of its own
     begun = [len(scene.begins(*herd, "well"))] + [len(scene.after(PATIENCE_SECONDS)) for _ in range(5)]

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PATIENCE_SECONDS = 0.3  # several times what a request takes in a herd on a busy API server
+PATIENCE_SECONDS = 0.3  # several times what a request takes in a herd
+TIMES_USUAL = 4.0  # more patience where all requests take long: more of them at a time would take longer still
 SLOW_SECONDS = 0.9  # who waited this long for an answer has its next turn in the lane of the slow
 MOST = 240
 MOST_OF_ONE = 64  # namespace, as most webhooks are; the priority level of the usual flow schema has some hundred seats
@@ -54,6 +55,7 @@ class Turns:
         self._count_aside = 0
         self._count_of_the_slow = 0
         self._slow: set[str] = set()
+        self._usual_seconds = 0.0  # of an answer, those of the slow left out
 
     def __contains__(self, uid: str) -> bool:
         """Tell whether it is its turn."""
@@ -93,6 +95,9 @@ class Turns:
     def go_on(self, uid: str) -> None:
         """Note that whoever has its turn was answered, and has more to ask."""
         turn = self._turns[uid]
+        waited = self._monotonic() - turn.went_on_at
+        if waited < SLOW_SECONDS:
+            self._usual_seconds += (waited - self._usual_seconds) / 16
         self._note_answer(turn)
         if uid in self._fresh:
             self._fresh[uid] = self._fresh.pop(uid)
@@ -123,7 +128,10 @@ class Turns:
         if not self._line or self._count_aside >= MOST:
             return None
         oldest = next(iter(self._fresh.values()), None)
-        return None if oldest is None else max(0.0, oldest.went_on_at + PATIENCE_SECONDS - self._monotonic())
+        return None if oldest is None else max(0.0, oldest.went_on_at + self._patience() - self._monotonic())
+
+    def _patience(self) -> float:
+        return min(max(PATIENCE_SECONDS, TIMES_USUAL * self._usual_seconds), SLOW_SECONDS)
 
     def _most_fresh(self) -> int:
         return self._workers + min(self._count_aside, max(MOST - self._count_aside, 0))
@@ -140,7 +148,7 @@ class Turns:
 
     def _step_aside(self) -> None:
         """Let those who wait for an answer for too long step aside, if anybody waits for their turn."""
-        overdue_at = self._monotonic() - PATIENCE_SECONDS
+        overdue_at = self._monotonic() - self._patience()
         while self._line and self._fresh and self._count_aside < MOST:
             uid, turn = next(iter(self._fresh.items()))
             if turn.went_on_at > overdue_at:
