@@ -21,6 +21,14 @@ class Scene:
     def __post_init__(self) -> None:
         self.turns = Turns(WORKERS, monotonic=lambda: self.seconds, namespace_of=lambda uid: uid[0])
 
+    def knows(self, seconds: float) -> None:
+        """Let a hundred answers take so long."""
+        self.begins("known")
+        for _ in range(100):
+            self.seconds += seconds
+            self.turns.go_on("known")
+        self.turns.end("known")
+
     def begins(self, *due: str) -> list[str]:
         """Let these wait, and return who begins."""
         for uid in due:
@@ -37,7 +45,9 @@ class Scene:
 
 @pytest.fixture
 def scene() -> Scene:
-    return Scene()
+    scene = Scene()
+    scene.knows(0.01)
+    return scene
 
 
 def test_so_many_begin_in_their_order_and_the_next_when_one_has_ended(scene: Scene) -> None:
@@ -78,22 +88,28 @@ def test_each_answer_is_a_new_beginning(scene: Scene) -> None:
     assert scene.after(0.5 * PATIENCE_SECONDS) == ["b3", "b4"]
 
 
-def test_where_all_answers_take_long_it_takes_longer_until_somebody_steps_aside(scene: Scene) -> None:
+@pytest.mark.parametrize(
+    ("usual", "patience"),
+    [(0.01, PATIENCE_SECONDS), (0.5 * PATIENCE_SECONDS, 2 * PATIENCE_SECONDS), (0.99 * SLOW_SECONDS, SLOW_SECONDS)],
+)
+def test_where_all_answers_take_long_it_takes_longer_until_somebody_steps_aside(usual: float, patience: float) -> None:
+    scene = Scene()
+    scene.knows(usual)
     scene.begins("a1", "a2")
-    for _ in range(100):
-        scene.seconds += 0.5 * PATIENCE_SECONDS
-        scene.turns.go_on("a1")
-        scene.turns.go_on("a2")
-    assert scene.after(1.9 * PATIENCE_SECONDS, "b1") == []
-    assert scene.after(0.2 * PATIENCE_SECONDS) == ["b1"]
+    assert scene.after(0.9 * patience, "b1") == []
+    assert scene.after(0.2 * patience) == ["b1"]
+
+
+def test_as_long_as_nothing_is_known_the_patience_is_the_longest() -> None:
+    scene = Scene()
+    scene.begins("a1", "a2")
+    assert scene.after(0.9 * SLOW_SECONDS, "b1") == []
+    assert scene.after(0.2 * SLOW_SECONDS) == ["b1"]
 
 
 def test_what_hangs_is_not_usual_however_often_it_is_seen(scene: Scene) -> None:
+    scene.knows(2 * SLOW_SECONDS)
     scene.begins("a1", "a2")
-    for _ in range(100):
-        scene.seconds += 2 * SLOW_SECONDS
-        scene.turns.go_on("a1")
-        scene.turns.go_on("a2")
     assert scene.after(1.1 * PATIENCE_SECONDS, "b1") == ["b1"]
 
 
@@ -126,7 +142,7 @@ def test_who_was_slow_waits_for_its_like_until_it_is_quick_again(scene: Scene) -
     slow = ["a1", "a2", "a3"]
     for uid in slow:
         scene.begins(uid)
-        scene.seconds += SLOW_SECONDS
+        scene.seconds += 1.01 * SLOW_SECONDS
         scene.turns.end(uid)
     assert scene.begins(*slow, "b1", "b2") == ["b1", "b2", "a1", "a2"]
     assert scene.after(5 * PATIENCE_SECONDS, "b3", "b4") == ["b3", "b4"]

@@ -55,7 +55,7 @@ class Turns:
         self._count_aside = 0
         self._count_of_the_slow = 0
         self._slow: set[str] = set()
-        self._usual_seconds = 0.0  # of an answer, those of the slow left out
+        self._usual_seconds = SLOW_SECONDS / TIMES_USUAL  # of an answer, those of the slow left out
 
     def __contains__(self, uid: str) -> bool:
         """Tell whether it is its turn."""
