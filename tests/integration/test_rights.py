@@ -54,7 +54,7 @@ def test_a_right_that_is_missing_is_named(
     kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=json.dumps(role))
     kubectl("apply", "-n", namespace, "-f", "-", input=manifests(a_manifest("minutely", schedule="* * * * *")))
     with OperatorProcess(control_plane, tmp_path) as operator:
-        said = until(operator.readiness, lambda text: f'cannot {verb} resource "{named}' in text, seconds=60)
+        said = until(operator.readiness, lambda text: f'cannot {verb} resource "{named}' in text, seconds=120)
         assert not operator.has_ended, said
         kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=whole)
         operator.wait_ready(seconds=60)
