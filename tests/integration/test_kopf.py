@@ -101,6 +101,9 @@ class Listener:
     def from_thread(self, _take: object, _kind: str | None, body: kopf.Body) -> None:
         self.seen[f"{body['metadata']['name']} {body['metadata']['resourceVersion']}"] = dict(body)
 
+    def list_from_thread(self) -> None:
+        """Not looked at here."""
+
     def schedule(self) -> None:
         """Taken by name only."""
 

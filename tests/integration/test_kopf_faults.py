@@ -95,6 +95,27 @@ async def test_what_was_missed_is_listed_anew(monkeypatch: pytest.MonkeyPatch) -
         assert None in listener.kinds
 
 
+async def test_a_list_of_nothing_is_told_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """R1: the last one of a kind was deleted in a gap: kopf tells no event of an empty list, and deletions are looked for."""
+    server = KopfServer()
+    server.write("a")
+    async with watched(server, monkeypatch) as (listener, _):
+        await listener.until_seen("a 11")
+        async with asyncio.timeout(30):
+            while not server.asked("watch"):  # noqa: ASYNC110 - kopf asks from another thread
+                await asyncio.sleep(0.02)
+        lists, asked = listener.lists, server.asked("list")
+        left = [status(410, "too old")]
+        server.refuse = lambda is_watch: left.pop() if left and is_watch else None
+        server.cut()
+        server.delete("a")
+        server.compact()
+        async with asyncio.timeout(30):
+            while server.asked("list") == asked or listener.lists == lists:  # noqa: ASYNC110 - as above
+                await asyncio.sleep(0.02)
+        assert listener.seen == ["a 11"]
+
+
 async def test_silence_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """K-067: no event and no error; within half a minute the connection is another one (here two seconds)."""
     assert watches.STALL_SECONDS == 30

@@ -79,7 +79,7 @@ class Watches:
 
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
-        self._hearing = Hearing()
+        self._hearing = Hearing(on_list=feed.list_from_thread)
         self._stop = threading.Event()
         self._anew = threading.Event()
         self._failures = 0
