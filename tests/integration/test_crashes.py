@@ -13,6 +13,7 @@ import pytest
 
 from support.cluster_stories import a_manifest, manifests, next_minute, occurrences, until
 from support.control_plane import OperatorProcess
+from support.herd import ahead, utc
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,10 +83,9 @@ def test_a_standby_takes_over_after_a_crash_and_at_once_after_a_clean_stop(
         after = until(partial(lease, kubectl), lambda found: found[1] > before[1] and bool(found[0]), seconds=60)
         assert time.monotonic() - began < 10, "the Lease was left to expire, which takes 15 s"
         until(lambda: says(standby, ACQUIRED), bool, seconds=30)
-        kubectl("apply", "-n", namespace, "-f", "-", input=manifests(a_manifest("minutely", schedule="* * * * *")))
-        until(lambda: occurrences(kubectl, namespace), bool, seconds=60)
         leader.start()
         leader.wait_ready()
+        a_one_shot(kubectl, namespace, seconds=20)  # due when the killed one's Lease has run out, or soon before
         standby.kill()
         began = time.monotonic()
         until(partial(lease, kubectl), lambda found: found[1] > after[1] and bool(found[0]), seconds=60)
@@ -101,7 +101,18 @@ def a_herd(kubectl: Kubectl, namespace: str, schedule: str) -> None:
     # a long deadline: what is shown is once and not lost, whatever ten restarts take on a busy machine
     herd = (a_manifest(f"herd-{n:02d}", schedule=schedule, startingDeadlineSeconds=600) for n in range(HERD))
     kubectl("apply", "-n", namespace, "-f", "-", input=manifests(*herd))
-    until(lambda: occurrences(kubectl, namespace), lambda found: len(found) == HERD, seconds=180)
+    until(
+        lambda: {occ["spec"]["scheduleRef"]["name"] for occ in occurrences(kubectl, namespace)},
+        lambda found: len(found) == HERD,
+        seconds=180,
+    )
+
+
+def a_one_shot(kubectl: Kubectl, namespace: str, *, seconds: float) -> None:
+    """A schedule that is due so soon, its Baseline on record."""
+    once = a_manifest("once", runOnceTime=utc(ahead(seconds=seconds)), startingDeadlineSeconds=600)
+    kubectl("apply", "-n", namespace, "-f", "-", input=manifests(once))
+    until(partial(occurrences, kubectl, namespace), bool, seconds=60)
 
 
 def wait_for_writes(created: Callable[[], list[Any]], count: int) -> None:
@@ -135,8 +146,7 @@ def test_a_fence_that_refuses_the_holder_is_said_and_not_hammered(
     operator = OperatorProcess(control_plane, tmp_path, environment=SHORT_LEASE)
     with operator:
         operator.wait_ready()
-        kubectl("apply", "-n", namespace, "-f", "-", input=manifests(a_manifest("minutely", schedule="* * * * *")))
-        until(partial(occurrences, kubectl, namespace), bool, seconds=60)
+        a_one_shot(kubectl, namespace, seconds=25)
         stored = json.loads(kubectl("get", *policy, "-o", "json").stdout)
         # the same refusal, made for certain: a fence that wants an epoch nobody has
         broken = json.loads(json.dumps(stored))
