@@ -99,7 +99,7 @@ class OperatorProcess:
                 start_new_session=True,
             )
 
-    def wait_ready(self, *, seconds: float = 30.0) -> None:
+    def wait_ready(self, *, seconds: float = 90.0) -> None:
         """Wait until it says that it is ready.
 
         Raises:

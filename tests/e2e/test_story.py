@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def a_run(name: str, script: str, *, input: Json | None = None, **job: object) -> Json:  # noqa: A002 - the field's name
     """A schedule that runs once, soon."""
     more = {} if input is None else {"input": input}
-    return a_manifest(name, runOnceTime=utc(ahead(seconds=12)), jobTemplate=a_template(script, **job), **more)
+    return a_manifest(name, runOnceTime=utc(ahead(seconds=20)), jobTemplate=a_template(script, **job), **more)
 
 
 def the_run(kubectl: Kubectl, namespace: str, schedule: str) -> Json:
@@ -30,7 +30,7 @@ def the_run(kubectl: Kubectl, namespace: str, schedule: str) -> Json:
     return admitted[0] if admitted else {"metadata": {}, "status": {}}
 
 
-def ended(kubectl: Kubectl, namespace: str, schedule: str, *, seconds: float = 60) -> tuple[str, str]:
+def ended(kubectl: Kubectl, namespace: str, schedule: str, *, seconds: float = 120) -> tuple[str, str]:
     """Outcome and reason of a schedule's only run, once it has ended."""
     final = {"Completed", "Failed", "Exhausted", "Cancelled"}
     occ = until(
@@ -54,11 +54,11 @@ def test_each_way_in_which_a_run_can_end(kubectl: Kubectl, namespace: str) -> No
     job = until(
         lambda: the_run(kubectl, namespace, "deleted")["metadata"].get("name", ""),
         lambda name: name != "" and kubectl("get", "job", name, "-n", namespace, check=False).returncode == 0,
-        seconds=40,
+        seconds=90,
     )
     kubectl("delete", "job", job, "-n", namespace)
     # that a Job is missing is told only when nothing of an earlier leader can arrive any more: 90 s after the takeover
-    assert {name: ended(kubectl, namespace, name, seconds=150) for name in ("reads", "fails", "late", "deleted")} == {
+    assert {name: ended(kubectl, namespace, name, seconds=200) for name in ("reads", "fails", "late", "deleted")} == {
         "reads": ("Completed", "JobComplete"),
         "fails": ("Failed", "BackoffLimitExceeded"),
         "late": ("Exhausted", "DeadlineExceeded"),
@@ -90,7 +90,7 @@ def test_history_is_found_by_label_and_by_field(kubectl: Kubectl, namespace: str
 
 def test_a_suspended_run_is_interrupted_and_goes_on(kubectl: Kubectl, namespace: str) -> None:
     """R26: suspending a started Job interrupts its run; resumed it runs to its end, as the same run."""
-    apply(kubectl, namespace, a_run("paused", "sleep 8"))
+    apply(kubectl, namespace, a_run("paused", "sleep 15"))
     running = until(
         lambda: the_run(kubectl, namespace, "paused")["metadata"].get("name", ""),
         lambda name: (
@@ -98,19 +98,20 @@ def test_a_suspended_run_is_interrupted_and_goes_on(kubectl: Kubectl, namespace:
             and kubectl("get", "job", name, "-n", namespace, "-o", "jsonpath={.status.active}", check=False).stdout
             == "1"
         ),
-        seconds=40,
+        seconds=90,
     )
     kubectl("patch", "job", running, "-n", namespace, "-p", '{"spec":{"suspend":true}}')
     until(
         lambda: the_run(kubectl, namespace, "paused")["status"].get("outcome", ""),
         lambda outcome: outcome == "Interrupted",
-        seconds=30,
+        seconds=90,
     )
     kubectl("patch", "job", running, "-n", namespace, "-p", '{"spec":{"suspend":false}}')
     assert ended(kubectl, namespace, "paused") == ("Completed", "JobComplete")
     transitions = [each["outcome"] for each in the_run(kubectl, namespace, "paused")["status"]["transitions"]]
-    assert transitions[0] == "Interrupted"
-    assert transitions[-1] == "Completed"
+    # on a busy machine it may have run for long enough to be told that it runs
+    told = [each for each in transitions if each != "Running"]
+    assert (told[0], told[-1]) == ("Interrupted", "Completed")
 
 
 def test_applying_again_by_client_and_by_server_changes_nothing(kubectl: Kubectl, namespace: str) -> None:
@@ -132,7 +133,7 @@ def test_applying_again_by_client_and_by_server_changes_nothing(kubectl: Kubectl
         return sorted((item["metadata"]["name"], item["metadata"]["generation"]) for item in items)
 
     kubectl("apply", *where, input=text)
-    before = until(state, lambda found: len(found) == 5, seconds=30)
+    before = until(state, lambda found: len(found) == 5, seconds=90)
     again = kubectl("apply", *where, input=text).stdout.splitlines()
     assert all(line.endswith(" unchanged") for line in again), again
     assert kubectl("diff", *where, input=text, check=False).returncode == 0
@@ -149,7 +150,11 @@ def test_applying_again_by_client_and_by_server_changes_nothing(kubectl: Kubectl
 def test_the_operator_is_confined(kubectl: Kubectl) -> None:
     """Its Pods meet the restricted standard that their namespace enforces, and can't write to their own file system."""
     pods = json.loads(kubectl("get", "pods", "-n", NAMESPACE, "-o", "json").stdout)["items"]
-    pod = next(pod["metadata"]["name"] for pod in pods if pod["status"]["phase"] == "Running")
+    pod = next(
+        pod["metadata"]["name"]
+        for pod in pods
+        if pod["status"]["phase"] == "Running" and "deletionTimestamp" not in pod["metadata"]
+    )
     script = "import os; print(os.getuid()); open('/tmp/x', 'w')"
     python = "/opt/workflow-schedules/bin/python3"
     tried = kubectl("exec", "-n", NAMESPACE, pod, "--", python, "-c", script, check=False)

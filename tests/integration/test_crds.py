@@ -300,7 +300,7 @@ def lease(ask: Kubectl) -> Iterator[Lease]:
     found = json.loads(ask("get", "lease", "-n", SYSTEM, "workflow-schedules", "-o", "json").stdout)["spec"]
     current = Lease(found["leaseTransitions"], found["holderIdentity"])
     probe = json.dumps(a_record(current, "default"))
-    give_up_at = time.monotonic() + 30
+    give_up_at = time.monotonic() + 90
     while ask("create", *OPERATOR, "--dry-run=server", "-f", "-", input=probe).returncode:
         assert time.monotonic() < give_up_at, "the fence never saw the Lease"
     yield current

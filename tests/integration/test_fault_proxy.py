@@ -232,7 +232,7 @@ async def test_a_stalled_watch_is_silent_and_open(tmp_path: Path) -> None:
         assert lines == []
 
 
-async def until(is_reached: Callable[[], bool], *, seconds: float = 10.0) -> None:
+async def until(is_reached: Callable[[], bool], *, seconds: float = 60.0) -> None:
     async with asyncio.timeout(seconds):
         while not is_reached():  # noqa: ASYNC110 - another thread's doing
             await asyncio.sleep(0.01)

@@ -45,7 +45,7 @@ CRD = {
 def peering(kubectl: Kubectl) -> Iterator[dict[str, Any]]:
     """The object by which another operator of this framework claims to go first."""
     kubectl("apply", "-f", "-", input=json.dumps(CRD))
-    kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd/clusterkopfpeerings.kopf.dev")
+    kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/clusterkopfpeerings.kopf.dev")
     claim = {"priority": 1_000_000, "lastseen": datetime.now(UTC).isoformat(), "lifetime": 3600}
     body = {
         "apiVersion": "kopf.dev/v1",
@@ -53,9 +53,14 @@ def peering(kubectl: Kubectl) -> Iterator[dict[str, Any]]:
         "metadata": {"name": "default"},
         "status": {"unrelated": claim},
     }
-    kubectl("apply", "-f", "-", input=json.dumps(body))
+    # it may be established a moment before discovery tells of it
+    until(
+        lambda: kubectl("apply", "-f", "-", input=json.dumps(body), check=False).returncode,
+        lambda code: code == 0,
+        seconds=30,
+    )
     yield read(kubectl, "clusterkopfpeerings", "default")
-    kubectl("delete", "crd", "clusterkopfpeerings.kopf.dev", "--timeout=30s")
+    kubectl("delete", "crd", "clusterkopfpeerings.kopf.dev", "--timeout=90s")
 
 
 def read(kubectl: Kubectl, *what: str) -> dict[str, Any]:
@@ -74,7 +79,7 @@ def test_nothing_is_stored_for_the_framework_and_no_peer_is_heeded(
         schedule = until(
             lambda: read(kubectl, "wfs", "yearly", "-n", namespace),
             lambda found: found.get("status", {}).get("observedGeneration") == 1,
-            seconds=15,
+            seconds=60,
         )
         said = operator.log.read_text()
     assert schedule["metadata"].get("finalizers") is None

@@ -57,6 +57,7 @@ class Server:
         self.raw: list[bytes] = []  # lines that are told first, once
         self.raw_lists: list[bytes] = []
         self.lists = 0
+        self.is_list_seen: Callable[[], bool] = lambda: True
         self.app = web.Application()
         self.app.router.add_get("/{path:.*}", self.answer)
 
@@ -79,7 +80,8 @@ class Server:
         if events and self.raw:
             await response.write(self.raw.pop(0) + b"\n")
             await asyncio.sleep(60)
-        await asyncio.sleep(0.5)  # kopf tells only the newest of what comes within a tenth of a second
+        while not self.is_list_seen():  # noqa: ASYNC110 - kopf tells, in another thread, only the newest of what is soon changed
+            await asyncio.sleep(0.05)
         for event in events:
             line = b'{"type":"MODIFIED","object":' + event + b"}\n"
             for start in range(0, len(line), 4096):
@@ -99,6 +101,9 @@ class Listener:
     def from_thread(self, _take: object, _kind: str | None, body: kopf.Body) -> None:
         self.seen[f"{body['metadata']['name']} {body['metadata']['resourceVersion']}"] = dict(body)
 
+    def list_from_thread(self) -> None:
+        """Not looked at here."""
+
     def schedule(self) -> None:
         """Taken by name only."""
 
@@ -114,12 +119,13 @@ async def watched(server: Server, monkeypatch: pytest.MonkeyPatch, until: Callab
     monkeypatch.setenv("KUBECONFIG", "/nowhere")
     monkeypatch.setattr(kopf, "login_with_kubeconfig", lambda **_: kopf.ConnectionInfo(server=url))
     listener = Listener()
+    server.is_list_seen = lambda: len(listener.seen) >= len(server.listed)
     watches = Watches(listener)  # type: ignore[arg-type]
     watching = asyncio.create_task(
         asyncio.to_thread(lambda: asyncio.run(watches._watch()))
     )  # it ends what its loop holds
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not until(listener) and not watching.done():  # noqa: ASYNC110 - kopf's loop is watched from outside
                 await asyncio.sleep(0.05)
         assert not watching.done(), "kopf has ended"

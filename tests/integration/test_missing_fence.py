@@ -55,7 +55,7 @@ def test_a_fence_that_is_missing_is_said_and_hinders_nothing(
         assert_runs_once(Scene(kubectl, real_connection, namespace))
         operator.kill()
         operator.start()  # whether statuses are refused is seen where there is one
-        until(operator.readiness, lambda said: SAID in said, seconds=60)
+        until(operator.readiness, lambda said: SAID in said, seconds=120)
         assert not operator.has_ended
     said = [line for line in operator.log.read_text().splitlines() if SAID in line]
     epochs = [line.rpartition("epoch=")[2] for line in said]
@@ -70,7 +70,7 @@ def test_a_fence_that_is_installed_again_holds(
     """P14: its holder may write, and nothing is missing."""
     with OperatorProcess(control_plane, tmp_path, environment=SHORT_LEASE) as operator:
         assert_runs_once(Scene(kubectl, real_connection, namespace))
-        assert operator.readiness() == "ok"
+        operator.wait_ready(seconds=60)
     assert "the policy workflow-schedules-fence" not in operator.log.read_text()
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from support.cluster_stories import a_manifest, manifests, occurrences, until
 from support.control_plane import OperatorProcess
+from support.herd import ahead, utc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -52,9 +53,10 @@ def test_a_right_that_is_missing_is_named(
         if plural in rule["resources"]:
             rule["verbs"] = [each for each in rule["verbs"] if each != verb]
     kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=json.dumps(role))
-    kubectl("apply", "-n", namespace, "-f", "-", input=manifests(a_manifest("minutely", schedule="* * * * *")))
+    once = a_manifest("once", runOnceTime=utc(ahead(seconds=15)), startingDeadlineSeconds=600)
+    kubectl("apply", "-n", namespace, "-f", "-", input=manifests(once))
     with OperatorProcess(control_plane, tmp_path) as operator:
-        said = until(operator.readiness, lambda text: f'cannot {verb} resource "{named}' in text, seconds=60)
+        said = until(operator.readiness, lambda text: f'cannot {verb} resource "{named}' in text, seconds=120)
         assert not operator.has_ended, said
         kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=whole)
         operator.wait_ready(seconds=60)

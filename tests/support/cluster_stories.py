@@ -41,7 +41,7 @@ def own_namespace(kubectl: Callable[..., Any], prefix: str) -> Iterator[str]:
     name = f"{prefix}-{uuid.uuid4().hex[:8]}"
     kubectl("create", "namespace", name)
     # Admission refuses Pods until their ServiceAccount is there.
-    kubectl("wait", "--for=create", "--timeout=30s", "serviceaccount/default", "-n", name)
+    kubectl("wait", "--for=create", "--timeout=120s", "serviceaccount/default", "-n", name)
     yield name
     kubectl("delete", "namespace", name, "--wait=false", check=False)
 

@@ -14,6 +14,7 @@ from support.kind_cluster import NAMESPACE, a_template, apply
 Kubectl = Callable[..., Any]
 
 HERD = 20
+HERD_NAMES = {f"herd-{n:02d}" for n in range(HERD)}
 
 
 def ahead(*, seconds: float) -> datetime:
@@ -28,13 +29,17 @@ def utc(at: datetime) -> str:
 def a_herd(kubectl: Kubectl, namespace: str, due: datetime) -> None:
     """Schedules that are all due at that time, each with its Baseline on record."""
     once = {"runOnceTime": utc(due), "startingDeadlineSeconds": 600, "jobTemplate": a_template("true")}
-    herd = (a_manifest(f"herd-{n:02d}", **once) for n in range(HERD))
+    herd = (a_manifest(name, **once) for name in sorted(HERD_NAMES))
     apply(kubectl, namespace, *herd)
-    until(lambda: records(kubectl, namespace), lambda found: len(found) == HERD, seconds=60)
+    until(lambda: records(kubectl, namespace), lambda found: names_of(found) == HERD_NAMES, seconds=90)
 
 
 def records(kubectl: Kubectl, namespace: str) -> list[dict[str, Any]]:
     return [occ for occ in occurrences(kubectl, namespace) if occ["spec"]["scheduleRef"]["name"].startswith("herd-")]
+
+
+def names_of(found: list[dict[str, Any]]) -> set[str]:
+    return {occ["spec"]["scheduleRef"]["name"] for occ in found}
 
 
 def runs(kubectl: Kubectl, namespace: str) -> list[dict[str, Any]]:
@@ -47,7 +52,7 @@ def assert_each_ran_once(kubectl: Kubectl, namespace: str) -> list[dict[str, Any
         lambda found: len([occ for occ in found if occ["status"].get("outcome") == "Completed"]) >= HERD,
         seconds=240,
     )
-    assert Counter(occ["spec"]["scheduleRef"]["name"] for occ in found) == {f"herd-{n:02d}": 1 for n in range(HERD)}
+    assert Counter(occ["spec"]["scheduleRef"]["name"] for occ in found) == dict.fromkeys(HERD_NAMES, 1)
     of_the_herd = ("-n", namespace, "-l", "workflow-schedules.dev/schedule!=lost", "-o", "json")
     jobs = json.loads(kubectl("get", "jobs", *of_the_herd).stdout)["items"]
     assert {job["metadata"]["uid"] for job in jobs} == {occ["status"]["jobUID"] for occ in found}
@@ -64,10 +69,18 @@ def lease(kubectl: Kubectl) -> tuple[str, int]:
 
 
 def leader(kubectl: Kubectl) -> str:
-    """The name of the Pod that holds the Lease."""
-    holder, _ = until(lambda: lease(kubectl), lambda found: found[0] != "", seconds=40)
-    pods = json.loads(kubectl("get", "pods", "-n", NAMESPACE, "-o", "json").stdout)["items"]
-    return next(pod["metadata"]["name"] for pod in pods if holder.startswith(pod["metadata"]["uid"]))
+    """The name of the Pod that holds the Lease, once that is one which stays: a rollout's old one may lead to its end."""
+
+    def leaders() -> list[str]:
+        pods = json.loads(kubectl("get", "pods", "-n", NAMESPACE, "-o", "json").stdout)["items"]
+        holder, _ = lease(kubectl)
+        return [
+            pod["metadata"]["name"]
+            for pod in pods
+            if holder.startswith(pod["metadata"]["uid"]) and "deletionTimestamp" not in pod["metadata"]
+        ]
+
+    return until(leaders, bool, seconds=90)[0]
 
 
 def wait_ready(kubectl: Kubectl) -> None:

@@ -159,10 +159,14 @@ class Listener:
     def __init__(self) -> None:
         self.seen: list[str] = []
         self.kinds: list[str | None] = []
+        self.lists = 0
 
     def from_thread(self, _take: object, kind: str | None, body: kopf.Body) -> None:
         self.kinds.append(kind)
         self.seen.append(f"{body['metadata']['name']} {body['metadata']['resourceVersion']}")
+
+    def list_from_thread(self) -> None:
+        self.lists += 1
 
     def schedule(self) -> None:
         """Taken by name only."""

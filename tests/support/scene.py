@@ -177,10 +177,14 @@ class Scene:
             raise AssertionError(message) from error
 
     def end_pods(self, schedule: str, phase: str) -> None:
-        """Say for the kubelet how the unfinished Pods of a schedule ended."""
-        for pod in self.look().pods(schedule):
-            if pod["status"].get("phase") not in {"Succeeded", "Failed"}:
-                self.patch(f"pod/{pod['metadata']['name']}", {"status": {"phase": phase}}, "--subresource=status")
+        """Say for the kubelet how the unfinished Pods of a schedule ended, once there are any: they come after their Job."""
+
+        def unfinished(view: View) -> list[Json]:
+            return [pod for pod in view.pods(schedule) if pod["status"].get("phase") not in {"Succeeded", "Failed"}]
+
+        view = self.until(lambda view: bool(unfinished(view)), seconds=60, what=f"a Pod of {schedule}")
+        for pod in unfinished(view):
+            self.patch(f"pod/{pod['metadata']['name']}", {"status": {"phase": phase}}, "--subresource=status")
 
 
 def has_ended(occurrence: Json) -> bool:

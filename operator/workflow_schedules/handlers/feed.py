@@ -50,6 +50,11 @@ class Feed:
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(take, kind, dict(body))
 
+    def list_from_thread(self) -> None:
+        """Note that a watch of another thread began anew; its list may be empty, and then no event follows."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._on_list)
+
     def schedule(self, kind: str | None, body: Body) -> None:
         """Take in a WorkflowSchedule; the kind None is that of a listed one."""
         self._cache.meanwhile.note(partial(self.schedule, kind, body))

@@ -27,9 +27,12 @@ DEAF_SECONDS = 60.0
 class Hearing:
     """What the API server last said about each kind; written in kopf's thread and read in others."""
 
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        """Take the clock."""
+    def __init__(
+        self, now: Callable[[], float] = time.monotonic, *, on_list: Callable[[], None] = lambda: None
+    ) -> None:
+        """Take the clock, and who is told of each list, in kopf's thread: kopf itself tells nothing of an empty one."""
         self._now = now
+        self._on_list = on_list
         self._began_at = now()
         self._heard_at: dict[str, float] = {}
         self._refused: dict[tuple[str, bool], str] = {}
@@ -61,6 +64,8 @@ class Hearing:
         if kind in KINDS and response.status == 200:
             self._heard_at[kind] = self._now()
             self._refused.pop((kind, is_watch), None)
+            if not is_watch:
+                self._on_list()
         elif kind in KINDS and response.status == 403:
             self._refused[kind, is_watch] = _message(await response.read())
         return response

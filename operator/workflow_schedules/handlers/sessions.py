@@ -39,7 +39,7 @@ def account(**kwargs: Any) -> kopf.ConnectionInfo | None:  # noqa: ANN401 - what
 
 
 def session_of(found: kopf.ConnectionInfo, hearing: Hearing) -> kopf.AiohttpSession:
-    """Open the session that kopf would have opened, but for its answers; kopf closes it. Needs the running event loop."""
+    """Open the session that kopf would have opened, but for its answers; for others to close. Needs the running event loop."""
     return _Session(
         server=found.server,
         priority=found.priority,

@@ -54,7 +54,11 @@ async def definition_changed(type: str | None, body: kopf.Body, memo: Any, **_: 
 async def login(memo: Any, **kwargs: Any) -> kopf.AiohttpSession | None:  # noqa: ANN401
     """Open a session that reads what others nested too deeply; again, with what the account is by then, when it is refused."""
     found = account(**kwargs)
-    return session_of(found, memo.hearing) if found else None
+    if found is None:
+        return None
+    session = session_of(found, memo.hearing)
+    memo.sessions[:] = [session, *(each for each in memo.sessions if not each.aiohttp_session.closed)]
+    return session
 
 
 @kopf.on.startup(registry=registry)
@@ -75,7 +79,7 @@ class Watches:
 
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
-        self._hearing = Hearing()
+        self._hearing = Hearing(on_list=feed.list_from_thread)
         self._stop = threading.Event()
         self._anew = threading.Event()
         self._failures = 0
@@ -135,7 +139,8 @@ class Watches:
             self._stop.wait(min(RESTART_SECONDS * 2.0 ** min(self._failures - 1, 16), RESTART_LIMIT_SECONDS))
 
     async def _watch(self) -> None:
-        watching = asyncio.create_task(self._operate())
+        sessions: list[kopf.AiohttpSession] = []
+        watching = asyncio.create_task(self._operate(sessions))
         deafness = None
         while not watching.done():
             await asyncio.wait({watching}, timeout=LOOK_SECONDS)
@@ -144,15 +149,17 @@ class Watches:
                 watching.cancel()
             _insist_on_the_end()
         await _end_the_rest()
+        for session in sessions:  # kopf does that at its end, but not when it is cancelled again meanwhile
+            await session.aiohttp_session.close()
         if not watching.cancelled():
             watching.result()
         elif deafness:
             raise DeafError(deafness)
 
-    async def _operate(self) -> None:
+    async def _operate(self, sessions: list[kopf.AiohttpSession]) -> None:
         await kopf.operator(
             registry=registry,
-            memo=kopf.Memo(feed=self._feed, hearing=self._hearing),
+            memo=kopf.Memo(feed=self._feed, hearing=self._hearing, sessions=sessions),
             standalone=True,
             # without one kopf asks for the user's name, and the image's user has none
             identity="watches",  # type: ignore[arg-type]  # kopf does not export its type of it

@@ -67,16 +67,16 @@ def test_create_get_list_watch_update_patch_and_delete(scene: Scene) -> None:
     stale = kubectl("replace", "-n", namespace, "-f", "-", input=json.dumps(patched), check=False)
     assert "Conflict" in stale.stderr
 
-    kubectl("delete", "wfs", "api-0", "-n", namespace, "--timeout=10s")
+    kubectl("delete", "wfs", "api-0", "-n", namespace, "--timeout=60s")
     for n in (1, 2):
         other = a_schedule(f"api-{n}", **YEARLY)
         other["metadata"]["labels"] = {"special": "api"}
         scene.apply(other)
-    kubectl("delete", "wfs", "-l", "special=api", "-n", namespace, "--timeout=10s")
+    kubectl("delete", "wfs", "-l", "special=api", "-n", namespace, "--timeout=60s")
     assert raw(scene, f"{path}?labelSelector=special%3Dapi")["items"] == []
 
     seen = kubectl(
-        "get", "--raw", f"{path}?watch=true&resourceVersion={begun}&timeoutSeconds=1&labelSelector=special%3Dapi"
+        "get", "--raw", f"{path}?watch=true&resourceVersion={begun}&timeoutSeconds=3&labelSelector=special%3Dapi"
     ).stdout
     events = [json.loads(line) for line in seen.splitlines()]
     mine = [event["type"] for event in events if event["object"]["metadata"]["name"] == "api-0"]
@@ -88,7 +88,7 @@ def test_create_get_list_watch_update_patch_and_delete(scene: Scene) -> None:
 def test_status_is_a_subresource_of_its_own(scene: Scene) -> None:
     """CronJob e2e: should support CronJob API operations (status); R30: but people can't write it."""
     scene.apply(a_schedule("api-status", **YEARLY))
-    view = scene.until(lambda view: "state" in view.status("api-status"), seconds=15, what="a status")
+    view = scene.until(lambda view: "state" in view.status("api-status"), seconds=60, what="a status")
     status = view.status("api-status")
     assert status["state"] == "Disabled"
     assert {each["type"] for each in status["conditions"]} == {
@@ -113,7 +113,7 @@ def test_records_and_requests_are_immutable_and_selectable(scene: Scene) -> None
     """CronJob e2e: API operations (field selectors), and what is immutable here: R27, R30."""
     scene.apply(a_schedule("api-log", **YEARLY), a_request("api-asked", "api-log"))
     scene.until(
-        lambda view: view.request("api-asked")["status"].get("outcome") == "Completed", seconds=30, what="a manual run"
+        lambda view: view.request("api-asked")["status"].get("outcome") == "Completed", seconds=90, what="a manual run"
     )
     change = ("--type=merge", "-p", '{"spec": {"cause": "Backfill"}}')
     refused = scene.kubectl("patch", "occ/api-asked", "-n", scene.namespace, *change, check=False)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from support.conformance_wave import Wave
     from support.scene import View
 
+BUSY = timedelta(seconds=20)  # how late a busy machine may be
 ADMITTED = ["plain", "allow", "forbid", "replace", "failing", "limited", "edited", "held", "union", "zoned"]
 
 
@@ -31,7 +32,7 @@ def test_what_is_due_starts_once(first_minute: View, wave: Wave, name: str) -> N
     (job,) = first_minute.jobs(name)
     assert job["metadata"]["name"] == first_minute.runs(name)[0]["metadata"]["name"]
     created = datetime.fromisoformat(job["metadata"]["creationTimestamp"])
-    assert timedelta(0) <= created - wave.first <= timedelta(seconds=10)
+    assert timedelta(0) <= created - wave.first <= BUSY
 
 
 def test_a_time_zone_moves_the_instant_and_labels_the_job(first_minute: View, wave: Wave) -> None:
@@ -102,7 +103,7 @@ def test_jitter_is_the_same_wherever_it_is_asked(wave: Wave, first_minute: View)
     verdict = accept(schedule_of(body))
     assert isinstance(verdict, Accepted)
     starts = Jitter(uid=body["metadata"]["uid"], max_seconds=8).start_of(wave.first, verdict.trigger)
-    view = wave.scene.until(lambda view: bool(view.jobs("spread")), seconds=15, what="a start within the spread")
+    view = wave.scene.until(lambda view: bool(view.jobs("spread")), seconds=60, what="a start within the spread")
     assert view.decisions("spread")[0] == (wave.instants[0], "Admitted")  # the identity is the nominal instant
     created = datetime.fromisoformat(view.jobs("spread")[0]["metadata"]["creationTimestamp"])
-    assert timedelta(0) <= created - starts <= timedelta(seconds=6)
+    assert timedelta(0) <= created - starts <= BUSY

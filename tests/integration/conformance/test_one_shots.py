@@ -58,15 +58,19 @@ def test_one_instant_of_the_past_never_runs(ended: View) -> None:
 @pytest.mark.usefixtures("started")
 def test_a_template_that_the_api_server_refuses_starts_nothing(one_shots: OneShots) -> None:
     """CronJob: FailedCreate; R24: the dry run of the template says so before the instant, or the Job is refused at it."""
-    view = one_shots.scene.until(lambda view: bool(view.decisions("refused")), seconds=30, what="a decision")
+    view = one_shots.scene.until(lambda view: bool(view.decisions("refused")), seconds=120, what="a decision")
     (decision,) = [what for _, what in view.decisions("refused")]
     if decision == "Admitted":
-        view = one_shots.scene.until(lambda view: view.outcomes("refused") == ["Failed"], seconds=30, what="a refusal")
+        view = one_shots.scene.until(lambda view: view.outcomes("refused") == ["Failed"], seconds=90, what="a refusal")
         assert view.runs("refused")[0]["status"]["reason"] == "JobRejected"
     else:
         assert decision == "PreflightRejected"
         assert "restartPolicy" in view.log("refused")[-1]["spec"]["message"]
-        assert view.condition("refused", "RunsHealthy") == ("False", "TemplateRejected")
+        view = one_shots.scene.until(
+            lambda view: view.condition("refused", "RunsHealthy") == ("False", "TemplateRejected"),
+            seconds=60,
+            what="the refusal in the status",
+        )
     assert view.jobs("refused") == []
 
 
@@ -85,7 +89,7 @@ def test_delete_takes_runs_and_records_along(ended: View, one_shots: OneShots) -
     one_shots.scene.delete("wfs/swept")
     view = one_shots.scene.until(
         lambda view: not (view.log("swept") or view.jobs("swept") or view.pods("swept")),
-        seconds=40,
+        seconds=120,
         what="everything of a deleted schedule gone",
     )
     assert view.schedule("swept") == {"status": {}}

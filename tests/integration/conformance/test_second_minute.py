@@ -34,7 +34,7 @@ def test_a_blocked_instant_is_told_by_an_event(wave: Wave) -> None:
     """CronJob e2e: Forbid emits JobAlreadyActive, and no warning; R32."""
     view = wave.scene.until(
         lambda view: "JobAlreadyActive" in {each["reason"] for each in view.events("forbid")},
-        seconds=40,
+        seconds=90,
         what="an Event JobAlreadyActive",
     )
     assert [each["type"] for each in view.events("forbid") if each["reason"] == "JobAlreadyActive"] == ["Normal"]
@@ -48,11 +48,11 @@ def test_one_instant_waits_for_the_run_that_goes_on(wave: Wave) -> None:
         waits = [datetime.fromisoformat(at) for at in view.status("down-buffered").get("candidates", ())]
         return len(waits) == 1 and waits[0] >= wave.second and view.decisions("down-buffered")[-1][1] == "Coalesced"
 
-    view = wave.scene.until(is_blocked, seconds=30, what="one instant that waits, and older ones given up for it")
+    view = wave.scene.until(is_blocked, seconds=90, what="one instant that waits, and older ones given up for it")
     assert (len(view.runs("down-buffered")), len(view.jobs("down-buffered"))) == (1, 1)
     wave.scene.end_pods("down-buffered", "Succeeded")
     view = wave.scene.until(
-        lambda view: len(view.jobs("down-buffered")) == 2, seconds=40, what="what waited started when the run had ended"
+        lambda view: len(view.jobs("down-buffered")) == 2, seconds=90, what="what waited started when the run had ended"
     )
     wave.scene.delete("wfs/down-buffered")
     first, second = view.runs("down-buffered")
@@ -190,7 +190,7 @@ def test_good_runs_emit_no_warning(wave: Wave) -> None:
     """CronJob e2e: should not emit unexpected warnings; R32: CronJob's reasons, accepted by the API server."""
     view = wave.scene.until(
         lambda view: {"SuccessfulCreate", "SawCompletedJob"} <= {each["reason"] for each in view.events("plain")},
-        seconds=60,
+        seconds=90,
         what="Events of good runs",
     )
     assert {each["type"] for each in view.events("plain")} == {"Normal"}

@@ -12,7 +12,7 @@ import pytest
 if TYPE_CHECKING:
     from support.scene import Scene, View
 
-SECONDS = 100
+SECONDS = 200
 
 
 def _gone_condition(view: View) -> object:
@@ -30,7 +30,7 @@ def test_finished_jobs_beyond_the_limit_go(tidying: Scene, name: str, requests: 
     The newest stays: it was asked for half a minute after the others.
     """
     view = tidying.until(
-        lambda view: len(view.jobs(name)) <= 1 and len(view.pods(name)) <= 1, seconds=SECONDS, what=f"Jobs of {name}"
+        lambda view: len(view.jobs(name)) == 1 and len(view.pods(name)) <= 1, seconds=SECONDS, what=f"Jobs of {name}"
     )
     asked = [view.request(f"{requests}-{n}") for n in range(3)]
     assert all(each["status"].get("outcome") == outcome for each in asked)
@@ -49,14 +49,17 @@ def test_the_history_of_a_deleted_schedule_says_since_when(tidying: Scene) -> No
 def test_a_deleted_job_leaves_the_active_list(tidying: Scene) -> None:
     """CronJob e2e: should remove from active list jobs that have been deleted; R25, P12: and is not started again."""
     view = tidying.until(
-        lambda view: view.outcomes("job-deleted") == ["Failed"] and not view.status("job-deleted").get("active"),
+        lambda view: (
+            view.outcomes("job-deleted") == ["Failed"]
+            and not view.status("job-deleted").get("active")
+            and view.condition("job-deleted", "Complete") == ("True", "OneShotDone")
+        ),
         seconds=SECONDS,
         what="a deleted Job off the list",
     )
     assert view.runs("job-deleted")[0]["status"]["reason"] == "JobMissing"
     assert "external effects" in view.runs("job-deleted")[0]["status"]["message"]
     assert view.jobs("job-deleted") == []
-    assert view.condition("job-deleted", "Complete") == ("True", "OneShotDone")
 
 
 def test_a_cancelled_run_loses_its_job(tidying: Scene) -> None:

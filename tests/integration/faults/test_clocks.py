@@ -84,7 +84,7 @@ def forward(clock: Clock, stage: Stage, name: str) -> None:
     later, due = soon(seconds=1200), soon(seconds=8)
     stage.scene.apply(a_one_shot(f"{name}-later", later), a_one_shot(name, due))
     clock.set(HOUR)
-    view = stage.settle([name], seconds=60)
+    view = stage.settle([name], seconds=120)
     assert_ran_once(view, name, due)
     assert EARLY <= lateness(view, name) < 15
     assert view.runs(f"{name}-later") == []
@@ -100,15 +100,15 @@ def back_and_set_right(clock: Clock, stage: Stage, name: str) -> None:
     time.sleep((due - datetime.now(UTC)).total_seconds() + 3)  # well after it is due
     assert stage.scene.look().runs(name) == []
     clock.set(0)
-    assert_ran_once(stage.settle([name], seconds=60), name, due)
+    assert_ran_once(stage.settle([name], seconds=120), name, due)
 
 
 def forward_and_right_again_while_it_runs(clock: Clock, stage: Stage, name: str) -> None:
     due = soon(seconds=8)
     stage.apply(due, name)
-    stage.scene.until(lambda view: bool(view.jobs(name)), seconds=40, what="a Job")
+    stage.scene.until(lambda view: bool(view.jobs(name)), seconds=90, what="a Job")
     clock.set(HOUR)
-    view = stage.settle([name], seconds=60)
+    view = stage.settle([name], seconds=120)
     clock.set(0)
     assert_ran_once(view, name, due)
 
@@ -120,7 +120,7 @@ def to_and_fro_in_a_herd(clock: Clock, stage: Stage, name: str) -> None:
     for seconds in (HOUR, -HOUR, 90, -90, 10 * HOUR, 0) * 3:
         clock.set(seconds)
         time.sleep(0.7)  # a clock that is set again and again
-    view = stage.settle(herd, seconds=60)
+    view = stage.settle(herd, seconds=120)
     for each in herd:
         assert_ran_once(view, each, due)
         assert lateness(view, each) >= EARLY

@@ -45,9 +45,9 @@ def test_a_schedule_whose_operator_is_killed_at_a_write_runs_once(
     """R8, R35, P11, P16; I1, I3, I7."""
     met = wave[row]
     stage.proxy.wait_struck(met.fault, seconds=240)
-    assert_ran_once(stage.settle([met.name], seconds=60), met.name, met.due)
+    assert_ran_once(stage.settle([met.name], seconds=120), met.name, met.due)
 
 
 def test_nothing_else_has_suffered(wave: dict[Row, Played], stage: Stage) -> None:
-    stage.settle([each.name for each in wave.values()], seconds=30)
+    stage.settle([each.name for each in wave.values()], seconds=60)
     stage.assert_well()

@@ -32,33 +32,33 @@ def a_schedule_that_comes_and_goes_unseen_runs_nothing(stage: Stage) -> None:
     stage.apply(due, "passing", "staying")
     stage.scene.delete("wfs/passing")
     stage.proxy.wait_struck(gap)
-    view = stage.settle(["staying"], seconds=60)
+    view = stage.settle(["staying"], seconds=120)
     assert_ran_once(view, "staying", due)
     assert [*view.log("passing"), *view.jobs("passing")] == []
 
 
 def a_schedule_that_goes_unseen_runs_nothing_more(stage: Stage) -> None:
     """The list that kopf makes after the gap says nothing of what is gone; the leader's own look does."""
-    due = soon(seconds=25)
+    due = soon(seconds=35)  # when that it is gone has long been noticed
     gap = lose(stage, "workflowschedules", "going", kinds=set())
     stage.apply(due, "going", "beside")
-    stage.scene.until(lambda view: bool(view.status("going")), seconds=20, what="a first status")
+    stage.scene.until(lambda view: bool(view.status("going")), seconds=30, what="a first status")
     stage.scene.delete("wfs/going")
     stage.proxy.wait_struck(gap)
-    view = stage.settle(["beside"], seconds=60)
+    view = stage.settle(["beside"], seconds=120)
     assert_ran_once(view, "beside", due)
     assert [view.runs("going"), view.jobs("going")] == [[], []]
 
 
 def a_definition_that_goes_unseen_holds_its_schedules(stage: Stage) -> None:
     """R1: no orphan ever fires."""
-    due = soon(seconds=25)
+    due = soon(seconds=300)  # never, here
     gap = lose(stage, "workflowdefinitions", "parent", kinds=set())
     stage.scene.apply(a_definition("parent"), a_one_shot("orphan", due, workflowRef={"name": "parent"}))
-    stage.scene.until(lambda view: view.status("orphan").get("state") == "Active", seconds=20, what="a first status")
+    stage.scene.until(lambda view: view.status("orphan").get("state") == "Active", seconds=60, what="a first status")
     stage.scene.delete("wfd/parent")
     stage.proxy.wait_struck(gap)
-    stage.scene.until(lambda view: view.status("orphan").get("state") == "Held", seconds=20, what="an orphan held")
+    stage.scene.until(lambda view: view.status("orphan").get("state") == "Held", seconds=60, what="an orphan held")
 
 
 def a_job_that_comes_and_goes_unseen_is_missed_and_not_made_again(stage: Stage) -> None:
@@ -66,11 +66,11 @@ def a_job_that_comes_and_goes_unseen_is_missed_and_not_made_again(stage: Stage) 
     due = soon(seconds=8)
     gap = lose(stage, "jobs", "unseen", kinds={"ADDED", "MODIFIED"})
     stage.scene.apply(a_one_shot("unseen", due, is_held=True))
-    view = stage.scene.until(lambda view: bool(view.jobs("unseen")), seconds=30, what="a Job")
+    view = stage.scene.until(lambda view: bool(view.jobs("unseen")), seconds=60, what="a Job")
     stage.scene.delete(f"job/{view.jobs('unseen')[0]['metadata']['name']}")
     stage.proxy.wait_struck(gap)
     view = stage.scene.until(
-        lambda view: all(map(has_ended, view.runs("unseen"))), seconds=150, what="a run whose Job is missing"
+        lambda view: all(map(has_ended, view.runs("unseen"))), seconds=180, what="a run whose Job is missing"
     )
     [run] = view.runs("unseen")
     assert (run["status"]["outcome"], run["status"]["reason"]) == ("Failed", "JobMissing")

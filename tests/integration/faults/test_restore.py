@@ -17,9 +17,12 @@ from support.herd import utc
 def nothing_that_a_backup_forgot_is_run_again(control_plane: ControlPlane, stage: Stage, tmp_path: Path) -> None:
     """I1, I3: what was due until then is consumed on record; what is due after it runs."""
     operator = stage.operator
-    before, between = soon(seconds=8), soon(seconds=45)
-    stage.scene.apply(a_one_shot("b-before", before), a_one_shot("b-between", between))
+    before = soon(seconds=8)
+    stage.apply(before, "b-before")
     assert_ran_once(stage.settle(["b-before"], seconds=60), "b-before", before)
+    between = soon(seconds=40)  # when the backup has been made
+    stage.apply(between, "b-between")
+    stage.scene.until(lambda view: view.status("b-between").get("state") == "Active", seconds=30, what="a first status")
     control_plane.backup(tmp_path / "backup")
     assert_ran_once(stage.settle(["b-between"], seconds=90), "b-between", between)
     operator.stop()
@@ -41,7 +44,7 @@ def restore(control_plane: ControlPlane, stage: Stage, folder: Path, between: da
         scene.apply(a_one_shot("b-after", after))
         view = stage.settle(["b-after", "b-before"], seconds=90)
         assert_ran_once(view, "b-after", after)
-        scene.until(lambda view: view.status("b-between").get("state") == "Complete", seconds=30, what="the end")
+        scene.until(lambda view: view.status("b-between").get("state") == "Complete", seconds=60, what="the end")
     view = scene.look()
     assert [job["metadata"]["name"] for job in view.jobs("b-before")] == [
         run["metadata"]["name"] for run in view.runs("b-before")
@@ -59,8 +62,8 @@ def an_operator_that_runs_on_through_a_restore_goes_on_from_the_backup(
     control_plane: ControlPlane, stage: Stage, tmp_path: Path
 ) -> None:
     """P8, P9: what it remembers is of a history that is no more; what is new is seen, by kopf as well."""
-    due = soon(seconds=8)
     control_plane.backup(tmp_path / "backup")
+    due = soon(seconds=8)
     stage.apply(due, "g-forgotten")
     assert_ran_once(stage.settle(["g-forgotten"], seconds=90), "g-forgotten", due)
     pid = stage.operator.pid
