@@ -30,6 +30,10 @@ _ATTEMPTS = 5
 COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok-controller")
 
 
+class EndedError(RemedyError):
+    """A component ended while the others came up: one whose API server was not there in time gives up."""
+
+
 class PortTakenError(Exception):
     """Somebody took a port between our look at it and the component's start."""
 
@@ -181,7 +185,8 @@ def _look(layout: Layout, seconds: float) -> None:
         if _TAKEN in log.read_text(errors="replace"):
             raise PortTakenError(component)
         if seconds > 20 or not seconds:
-            raise _failure(layout, f"{component} does not stay up", log)
+            failure = _failure(layout, f"{component} does not stay up", log)
+            raise EndedError(str(failure), remedy=failure.remedy)
 
 
 def _wait_for_nodes(layout: Layout, programs: Mapping[str, Path]) -> None:
@@ -202,12 +207,22 @@ def _failure(layout: Layout, message: str, log: Path) -> RemedyError:
 def create_with_retries(
     layout: Layout, programs: Mapping[str, Path], *, audit_policy: Path | None, clean: Callable[[], None]
 ) -> None:
-    """As `create`, with other ports when one was taken in between; `clean()` removes a half-started cluster."""
+    """As `create`, with other ports when one was taken in between, and once more when a component ended on a busy machine.
+
+    `clean()` removes a half-started cluster.
+    """
+    has_ended = False
     for attempt in range(1, _ATTEMPTS + 1):
         try:
             return create(layout, programs, audit_policy=audit_policy)
         except PortTakenError as taken:
             say(f"somebody took the port of {taken} meanwhile; trying others ({attempt} of {_ATTEMPTS})")
+            clean()
+        except EndedError as ended:
+            if has_ended:
+                raise
+            has_ended = True
+            say(f"{ended}\ntrying once more")
             clean()
     raise RemedyError(
         f"a port was taken {_ATTEMPTS} times",
