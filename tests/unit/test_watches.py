@@ -17,11 +17,18 @@ from workflow_schedules.handlers.feed import Feed
 from workflow_schedules.handlers.watches import FAILURES_TOO_MANY, Watches
 
 
+class Deaf:
+    """A feed to which nobody tells anything."""
+
+    def list_from_thread(self) -> None:
+        """Hear of a list."""
+
+
 class Broken(Watches):
     """Watches that fail at once, as kopf does for a user without a name."""
 
     def __init__(self) -> None:
-        super().__init__(cast("Feed", None))
+        super().__init__(cast("Feed", Deaf()))
         self.tries = 0
         self.is_tried = threading.Event()
 
@@ -48,7 +55,7 @@ class Listing(Watches):
     """Watches that go on until they are to begin anew, as kopf does."""
 
     def __init__(self) -> None:
-        super().__init__(cast("Feed", None))
+        super().__init__(cast("Feed", Deaf()))
         self.begun = threading.Semaphore(0)
 
     async def _watch(self) -> None:
@@ -76,7 +83,7 @@ class Leaving(Watches):
     """Watches that fail, and leave something behind that does not end at once."""
 
     def __init__(self) -> None:
-        super().__init__(cast("Feed", None))
+        super().__init__(cast("Feed", Deaf()))
         self.begun = threading.Semaphore(0)
         self.left: list[asyncio.Task[None]] = []
 
