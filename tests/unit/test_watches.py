@@ -87,7 +87,7 @@ class Leaving(Watches):
         self.begun = threading.Semaphore(0)
         self.left: list[asyncio.Task[None]] = []
 
-    async def _operate(self) -> None:
+    async def _operate(self, sessions: list[kopf.AiohttpSession]) -> None:  # noqa: ARG002 - as it is called
         self.begun.release()
         self.left.append(asyncio.create_task(self._go_on()))
         await asyncio.sleep(0)
