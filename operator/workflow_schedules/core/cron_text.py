@@ -94,7 +94,8 @@ def _refuse_foreign_dialects(expression: str) -> None:
         "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *",
     }  # fmt: skip
     if text.startswith("@"):
-        raise CronTextError(f"macros are not read: write {macros.get(text, '0 0 * * *')!r}")
+        would_do = repr(macros[text]) if text in macros else "five fields, such as '0 0 * * *' for each midnight"
+        raise CronTextError(f"macros are not read: write {would_do}")
     if text.startswith(("tz=", "cron_tz=")):
         raise CronTextError("a TZ= prefix is not read: put the zone's name in spec.timeZone")
     if "?" in text:

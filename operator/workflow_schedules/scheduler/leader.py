@@ -39,7 +39,8 @@ _FENCE_PROBLEMS: dict[FenceProof | None, str] = {
     "meanwhile",
     FenceProof.REFUSES_THE_HOLDER: "the policy workflow-schedules-fence refuses the holder of the Lease, so nothing can be "
     "written: the policy reads another installation's Lease (remove one of the two), or an API server reads an old one, as it "
-    "does after the policy was deleted and made again (restart the API servers)",
+    "does after the policy was deleted and made again (restart the API servers, or delete both of its bindings and go on without "
+    "this fence until then)",
 }
 _PROVEN_AGAIN = {FenceProof.HOLDS: FENCE_PROOF_SECONDS, FenceProof.IS_MISSING: FENCE_MISSING_SECONDS}
 
