@@ -13,9 +13,10 @@ from support.objects import a_schedule
 from support.story import LEASE_TIMES, at
 from support.virtual_loop import VirtualClock, run_virtual
 from workflow_schedules.cluster.client import CLIENT_TIMEOUT_SECONDS
-from workflow_schedules.scheduler.turns import MOST_OF_ONE
+from workflow_schedules.scheduler.turns import MOST, MOST_OF_ONE
 
 HANGING = 200
+OF_ONE = 150
 MINUTELY = {"schedule": "* * * * *", "misfirePolicy": "Latest"}
 SILENCE = Fault(is_dropped=True, is_silent=True)
 LATE_500 = Fault(status=500, delay_seconds=9.0)
@@ -66,7 +67,7 @@ ROWS = [
     ROWS,
     ids=[f"{what} of {namespaces} namespaces: {fault.status or 'no answer'}" for what, fault, namespaces in ROWS],
 )
-def test_who_is_well_is_on_time_from_the_first_minute_on(what: str, fault: Fault, namespaces: int) -> None:
+def test_who_is_well_is_late_once_at_most(what: str, fault: Fault, namespaces: int) -> None:
     async def story(world: World) -> None:
         for number in range(HANGING):
             world.apply(a_schedule(f"h{number}", namespace=f"team-{number % namespaces}", **MINUTELY))
@@ -77,7 +78,10 @@ def test_who_is_well_is_on_time_from_the_first_minute_on(what: str, fault: Fault
         await world.sleep_until(at("10:04:30"))
         late = lateness(world, "calm", before)
         assert len(late) == 5
-        assert max(late) < 1.0
+        assert late[0] < 59
+        assert max(late[1:]) < 1.0
+        dry_runs = 1  # has no turn: one is under way at a time
+        assert most_hanging(world, before) <= MOST + 2 * SETTINGS.workers + dry_runs
 
     run(story)
 
@@ -86,7 +90,7 @@ def test_who_is_well_among_them_is_late_once() -> None:
     """How many may hang in a namespace is bounded, so who is well there may wait for their first time-outs, and never again."""
 
     async def story(world: World) -> None:
-        for number in range(HANGING):
+        for number in range(OF_ONE):
             world.apply(a_schedule(f"h{number}", namespace="team", **MINUTELY))
         world.apply(a_schedule("well", namespace="team", **MINUTELY))
         uid = world.schedule("well", "team")["metadata"]["uid"].encode()
@@ -107,4 +111,5 @@ def test_who_is_well_among_them_is_late_once() -> None:
 def most_hanging(world: World, since: int) -> int:
     """How many requests waited for their time-out together."""
     lost = [each.time for each in world.server.log[since:] if each.status == 0]
-    return max(sum(begun - CLIENT_TIMEOUT_SECONDS < other <= begun for other in lost) for begun in lost)
+    others = CLIENT_TIMEOUT_SECONDS - 0.01  # whose time-out is over at that moment waits no more
+    return max((sum(begun - others < other <= begun for other in lost) for begun in lost), default=0)

@@ -1,10 +1,10 @@
 """Whose turn it is: so many schedules at a time, and nobody waits long for somebody who waits long for an answer (I9).
 
 Who has waited a moment for one answer steps aside when others want its turn: it keeps its schedule, and goes on when it is
-answered. The more are aside, the more begin at a time, so a herd that hangs is passed through in three or four moments. How
-many are on their way is bounded, of one namespace and of all, since each holds a connection and a seat in the API server; and
-who was slow the last time has its next turn in a lane of its own, so whoever is well meets the trouble once, if at all. This
-says who may begin: nothing here begins or awaits anything.
+answered. The more are aside, the more begin at a time, so those that hang are passed by in a few moments. How many are on their
+way is bounded, of one namespace and of all, since each holds a connection and, in the API server, a seat that other controllers
+want, too; and who waited very long the last time, as nobody does but who gets no answer, has its next turn in a lane of its own,
+so whoever is well meets the trouble once, if at all. This says who may begin: nothing here begins or awaits anything.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 PATIENCE_SECONDS = 0.3  # several times what a request takes in a herd
 TIMES_USUAL = 4.0  # more patience where all requests take long: more of them at a time would take longer still
-SLOW_SECONDS = 0.9  # who waited this long for an answer has its next turn in the lane of the slow
-MOST = 240
-MOST_OF_ONE = 64  # namespace, as most webhooks are; the priority level of the usual flow schema has some hundred seats
+PATIENCE_LIMIT_SECONDS = 0.9
+SLOW_SECONDS = 5.0  # a webhook that thinks for a second or two is not slow; what hangs takes until its time-out
+MOST = 64  # the usual priority level has 98 seats, and the controllers of the cluster sit there, too
+MOST_OF_ONE = 48  # namespace, as most webhooks are
 
 
 @dataclass(slots=True)
@@ -45,7 +46,9 @@ class Turns:
 
     def clear(self) -> None:
         """Forget all."""
-        self._waiting: set[str] = set()
+        self._waiting: dict[
+            str, str
+        ] = {}  # the namespace, as it was when it began to wait: a schedule may go meanwhile
         self._line: deque[str] = deque()
         self._kept_back: dict[str, deque[str]] = {}  # by namespace, those of which as many as may are on their way
         self._line_of_the_slow: deque[str] = deque()
@@ -55,7 +58,7 @@ class Turns:
         self._count_aside = 0
         self._count_of_the_slow = 0
         self._slow: set[str] = set()
-        self._usual_seconds = SLOW_SECONDS / TIMES_USUAL  # of an answer, those of the slow left out
+        self._usual_seconds = PATIENCE_LIMIT_SECONDS / TIMES_USUAL  # of an answer, those that take long left out
 
     def __contains__(self, uid: str) -> bool:
         """Tell whether it is its turn."""
@@ -75,7 +78,7 @@ class Turns:
         """Let somebody wait for its turn, once."""
         if uid in self._waiting:
             return
-        self._waiting.add(uid)
+        self._waiting[uid] = self._namespace_of(uid)
         (self._line_of_the_slow if uid in self._slow else self._line).append(uid)
 
     def begin_next(self) -> str | None:
@@ -83,20 +86,19 @@ class Turns:
         self._step_aside()
         while self._line and not self.is_full:
             uid = self._line.popleft()
-            namespace = self._namespace_of(uid)
+            namespace = self._waiting[uid]
             if self._of_namespace[namespace] < self._most_of_one:
-                return self._begin(uid, namespace, is_of_the_slow=False)
+                return self._begin(uid, is_of_the_slow=False)
             self._kept_back.setdefault(namespace, deque()).append(uid)
         if self._line_of_the_slow and self._count_of_the_slow < self._workers:
-            uid = self._line_of_the_slow.popleft()
-            return self._begin(uid, self._namespace_of(uid), is_of_the_slow=True)
+            return self._begin(self._line_of_the_slow.popleft(), is_of_the_slow=True)
         return None
 
     def go_on(self, uid: str) -> None:
         """Note that whoever has its turn was answered, and has more to ask."""
         turn = self._turns[uid]
         waited = self._monotonic() - turn.went_on_at
-        if waited < SLOW_SECONDS:
+        if waited < PATIENCE_LIMIT_SECONDS:
             self._usual_seconds += (waited - self._usual_seconds) / 16
         self._note_answer(turn)
         if uid in self._fresh:
@@ -131,13 +133,13 @@ class Turns:
         return None if oldest is None else max(0.0, oldest.went_on_at + self._patience() - self._monotonic())
 
     def _patience(self) -> float:
-        return min(max(PATIENCE_SECONDS, TIMES_USUAL * self._usual_seconds), SLOW_SECONDS)
+        return min(max(PATIENCE_SECONDS, TIMES_USUAL * self._usual_seconds), PATIENCE_LIMIT_SECONDS)
 
     def _most_fresh(self) -> int:
         return self._workers + min(self._count_aside, max(MOST - self._count_aside, 0))
 
-    def _begin(self, uid: str, namespace: str, *, is_of_the_slow: bool) -> str:
-        self._waiting.discard(uid)
+    def _begin(self, uid: str, *, is_of_the_slow: bool) -> str:
+        namespace = self._waiting.pop(uid)
         turn = self._turns[uid] = _Turn(namespace, self._monotonic(), is_of_the_slow)
         if is_of_the_slow:
             self._count_of_the_slow += 1
