@@ -102,18 +102,19 @@ def test_a_crash_is_made_good_within_the_lease_duration(after_renewal: float) ->
     run(story)
 
 
-def test_a_standby_hears_of_renewals_and_asks_for_nothing() -> None:
-    """Idle costs little: twice a second would be 120 requests a minute, and for each standby."""
+@pytest.mark.parametrize(("lag", "most"), [(0.0, 60), (0.1, 90)])
+def test_a_standby_hears_of_renewals_and_seldom_asks(lag: float, most: int) -> None:
+    """Idle costs little: twice a second would be 120 requests a minute, for each standby; a few tell of a late watch."""
 
     async def story(world: World) -> None:
         await world.until_leading(world.start("a"))
-        world.start("b")
+        world.start("b").transport.connection.watch_lag_seconds = lag
         await asyncio.sleep(10)
         before = len(world.server.log)
         await asyncio.sleep(600)
         asked = [entry.method for entry in world.server.log[before:] if entry.client == "b" and "/leases" in entry.path]
         assert asked.count("WATCH") <= 3
-        assert asked.count("GET") <= 10
+        assert 40 <= asked.count("GET") <= most
 
     run(story)
 
@@ -170,6 +171,74 @@ def test_a_crash_is_made_good_in_time_though_the_watch_is_silent(trouble: Callab
         await world.until_leading(standby)
         assert TIMES.duration_seconds <= world.clock.monotonic() - last
         assert world.clock.monotonic() - last < TIMES.duration_seconds + TIMES.look_seconds + 2 * MOMENT
+
+    run(story)
+
+
+async def fall_behind(standby: Process, seconds: float, *, step: float) -> None:
+    """Let what its watch tells come later, by so much more each time."""
+    while standby.transport.connection.watch_lag_seconds < seconds:
+        standby.transport.connection.watch_lag_seconds += step
+        await asyncio.sleep(TIMES.retry_seconds)
+
+
+@pytest.mark.parametrize(
+    ("lag", "step"), [(0.7, 0.7), (0.7, 0.1), (1.3, 0.45), (1.9, 1.9), (1.9, 0.38), (1.9, 0.1), (1.9, 0.02)]
+)
+@pytest.mark.parametrize("after", [0.0, 0.9, 30.0, 31.3])
+def test_a_crash_is_made_good_in_time_though_the_watch_is_late(lag: float, step: float, after: float) -> None:
+    """R34: late each time, since long or just now, at once or little by little."""
+
+    async def story(world: World) -> None:
+        await world.until_leading(world.start("a"))
+        standby = world.start("b")
+        await asyncio.sleep(10)
+        await fall_behind(standby, lag, step=step)
+        await asyncio.sleep(after)
+        await world.kill("a")
+        last = renewals(world, "a")[-1]
+        await world.until_leading(standby)
+        assert TIMES.duration_seconds <= world.clock.monotonic() - last
+        assert world.clock.monotonic() - last < TIMES.duration_seconds + TIMES.look_seconds + 2 * MOMENT
+
+    run(story)
+
+
+@pytest.mark.parametrize(("lag", "step"), [(1.2, 1.2), (1.9, 1.9), (1.9, 0.1)])
+@pytest.mark.parametrize("after", [10.0, 11.3, 12.8])
+def test_a_release_is_seen_within_a_second_though_the_watch_is_late(lag: float, step: float, after: float) -> None:
+    """R34: once it was late it is not waited for."""
+
+    async def story(world: World) -> None:
+        await world.until_leading(world.start("a"))
+        standby = world.start("b")
+        await asyncio.sleep(10)
+        await fall_behind(standby, lag, step=step)
+        await asyncio.sleep(after)
+        await world.stop("a")
+        assert await seconds_until(world, standby) < 1.0
+
+    run(story)
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT"])
+def test_a_release_that_is_heard_while_a_request_is_on_its_way_is_not_forgotten(method: str) -> None:
+    """R34: another was faster, and gives it up before the standby's request gets there; asked for again once, not in a hurry."""
+
+    async def story(world: World) -> None:
+        await world.until_leading(world.start("a"))
+        standby = world.start("b")
+        await asyncio.sleep(10)
+        world.fault(Fault(delay_seconds=1.0), matches=is_of_lease("b", method), times=1)
+        await world.stop("a")
+        await asyncio.sleep(0.1)
+        write_lease(world, holderIdentity="c", leaseTransitions=2)
+        await asyncio.sleep(0.1)
+        write_lease(world, holderIdentity=None)
+        before = len(world.server.log)
+        assert await seconds_until(world, standby) < 1.0
+        asked = [entry for entry in world.server.log[before:] if entry.client == "b" and "/leases/" in entry.path]
+        assert len(asked) <= 4
 
     run(story)
 

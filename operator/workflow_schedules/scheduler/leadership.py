@@ -59,6 +59,7 @@ class Elector:
         self._times = times
         self._record: LeaseRecord | None = None
         self._seen_at = 0.0
+        self._judged_version: str | None = None
         self._highest_known = 0
         self._watch = LeaseWatch(
             client,
@@ -148,15 +149,27 @@ class Elector:
         is_news = known is None or is_older(known.resource_version, record.resource_version)
         if not is_news or self.problem is not None:  # what can't be read is read again in its time, whatever is heard
             return
+        self._note_news(record, is_heard=True)
+        self._watch.look_at = self._seen_at + self._look_again_seconds()
+
+    def _note_news(self, record: LeaseRecord, *, is_heard: bool) -> None:
+        """Remember a change, as of now: never earlier than it was made, so that nobody's Lease seems expired too early."""
+        known = self._record
+        is_renewal = (
+            known is not None
+            and is_older(known.resource_version, record.resource_version)  # not one from a backup
+            and (known.holder, known.transitions) == (record.holder, record.transitions)
+        )
+        self._watch.note_news(is_heard=is_heard, is_renewal=is_renewal)
         self._record, self._seen_at = record, self._clock.monotonic()
-        self._watch.look_at = self._seen_at + (self._look_again_seconds() if record.holder else 0.0)
 
     def _look_again_seconds(self) -> float:
         """Return how long to leave another's Lease alone: until it expires, but it may be released before that."""
-        now = self._clock.monotonic()
-        until_expired = self._seen_at + self._patience_seconds() - now
-        until_suspicious = self._seen_at + self._times.hush_seconds - now if self._watch.is_trusted else 0.0
-        pause = max(until_suspicious, self._times.look_seconds)
+        record = self._record
+        if record is not None and not record.holder and record.resource_version != self._judged_version:
+            return 0.0  # a release that was heard, maybe while a request was on its way; judged once, so nothing spins
+        until_expired = self._seen_at + self._patience_seconds() - self._clock.monotonic()
+        pause = max(self._watch.trusted_seconds(), self._times.look_seconds)
         return min(until_expired, pause) if until_expired > 0 else self._times.look_seconds
 
     def _patience_seconds(self) -> float:
@@ -169,8 +182,10 @@ class Elector:
         return max(self._times.retry_seconds, min(asked, at_most))
 
     async def _try_acquire(self) -> Fence | None:
+        begun_at = self._clock.monotonic()
         record = await self._look()
-        self.problem = None
+        self._watch.note_read(begun_at)
+        self.problem, self._judged_version = None, record.resource_version
         seen = SeenLease(
             holder=record.holder,
             duration_seconds=self._patience_seconds(),
@@ -229,9 +244,8 @@ class Elector:
         ):
             return self._record  # a watch told of more while this was on its way: no backup was restored
         if self._record is None or record.resource_version != self._record.resource_version:
-            self._watch.is_trusted = False  # it ought to have told
             self._went_back(record)
-            self._record, self._seen_at = record, self._clock.monotonic()
+            self._note_news(record, is_heard=False)  # a watch ought to have told
         return record
 
     def _went_back(self, record: LeaseRecord) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 TIMER_SECONDS = 0.0001  # a timer may fire a little early: nobody must spin until its time is reached
-LOOK_SECONDS = 0.5
+LOOK_SECONDS = 0.45  # not a part of the pause between renewals: else each look may meet one just before the watch does
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,10 @@
 """Hear of each change of a Lease while another holds it, so that it need not be read twice a second.
 
-Only a hint: whoever wants the Lease reads it before it takes it. A watch may be silent without having ended, so it is trusted
-for as long as it is the first to tell what changes, and no longer. When to look, and who may lead, is the elector's to say.
+Only a hint: whoever wants the Lease reads it before it takes it. A watch may be silent without having ended, or late each time,
+so it is trusted for as long as it is the first to tell what changes, and no longer. A holder leaves a pause between two renewals:
+from the last read and what was heard since follows when the next one may have come, and if half a second later nothing is
+heard the Lease is read. So a change is never known later than that, however slowly the watch falls behind (R34). When to look,
+and who may lead, is the elector's to say.
 """
 
 from __future__ import annotations
@@ -52,8 +55,31 @@ class LeaseWatch:
         self._times = times
         self._heard = asyncio.Event()
         self._said = ""
+        self._read_at = 0.0
+        self._suspicious_at = 0.0
         self.is_trusted = False
         self.look_at = 0.0
+
+    def note_news(self, *, is_heard: bool, is_renewal: bool) -> None:
+        """Take in that the Lease changed, and whether the watch told of it first; its holder won't renew it at once again.
+
+        Counted from when it may have been renewed, not from when that was heard: what is late would be called punctual.
+        """
+        self.is_trusted = is_heard
+        if is_renewal:
+            latest = self._monotonic() + self._times.hush_seconds  # its holder may renew more often than is known
+            self._suspicious_at = min(self._suspicious_at + self._times.retry_seconds, latest)
+
+    def note_read(self, begun_at: float) -> None:
+        """Take in that by a read that began then everything before it is known."""
+        self._read_at = begun_at
+        self._suspicious_at = max(self._suspicious_at, begun_at + self._times.look_seconds)
+
+    def trusted_seconds(self) -> float:
+        """Return how long it may be relied on without a read."""
+        if not self.is_trusted:
+            return 0.0
+        return min(self._suspicious_at, self._read_at + self._times.duration_seconds) - self._monotonic()
 
     async def rest(self, stop: asyncio.Event) -> None:
         """Wait until the Lease is to be read, or `stop` is set."""
@@ -90,7 +116,6 @@ class LeaseWatch:
         try:
             async with aclosing(records):
                 async for record in records:
-                    self.is_trusted = True
                     self._on_change(record)
                     self._heard.set()
         except ClusterError as error:
