@@ -244,7 +244,7 @@ def a_snapshot(
     last_good_manual_at: datetime | None = None,
     template_refusal: str | None = None,
     unknown_fields: tuple[str, ...] = (),
-    is_template_judged: bool = True,
+    told_since: int | None = None,
     record_refusal: RecordRefusal | None = None,
     is_append_unanswered: bool = False,
 ) -> Snapshot:
@@ -264,7 +264,7 @@ def a_snapshot(
         last_good_manual_at=last_good_manual_at,
         template_refusal=template_refusal,
         unknown_fields=unknown_fields,
-        is_template_judged=is_template_judged,
+        told_since=told_since,
         record_refusal=record_refusal,
         is_append_unanswered=is_append_unanswered,
     )

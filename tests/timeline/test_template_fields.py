@@ -11,7 +11,7 @@ from support.api_requests import ApiRequest
 from support.api_transport import Fault
 from support.harness import World
 from support.objects import TEMPLATE, a_definition, a_schedule, a_template
-from support.story import At, Crash, Step, admitted, completed, play
+from support.story import At, Crash, Outage, Step, admitted, completed, play
 
 DAILY = {"schedule": "0 12 * * *"}
 MISSPELT = {"spec": {**TEMPLATE["spec"], "activeDeadlineSecond": 60}}
@@ -107,6 +107,24 @@ STORIES: dict[str, list[Step]] = {
 }  # fmt: skip
 
 
+def misspelt(image: str) -> Json:
+    return {"spec": {**a_template(image)["spec"], "activeDeadlineSecond": 60}}
+
+
+def hangs(image: str) -> Callable[[ApiRequest], Fault | None]:
+    """No answer to dry runs of the Jobs of an image."""
+
+    def fault(request: ApiRequest) -> Fault | None:
+        is_meant = request.query.get("fieldValidation") and image in image_of(request)
+        return Fault(delay_seconds=3600) if is_meant else None
+
+    return fault
+
+
+def image_of(request: ApiRequest) -> str:
+    return str(request.json["spec"]["template"]["spec"]["containers"][0]["image"])
+
+
 def definition_says(world: World, part: str) -> None:
     found = world.server.get("workflowdefinitions", "ns", "w")["status"]["conditions"]
     accepted = next(each for each in found if each["type"] == "Accepted")
@@ -169,3 +187,89 @@ def test_what_was_told_stands_until_the_next_leader_has_an_answer(*, is_mended: 
         ],
         start="09:57:50",
     )
+
+
+MENDED = {"jobTemplate": {"spec": {"activeDeadlineSecond": None}}}
+PAUSED = {"pause": {"reason": "holidays"}}
+UNANSWERED: dict[str, tuple[list[Json], list[Step], str]] = {
+    "a template that was mended": (
+        [a_schedule(jobTemplate=MISSPELT, **DAILY)],
+        [At("10:01", do=lambda world: world.edit("s", **MENDED))], "Healthy"),
+    "a definition's that was mended": (
+        [a_definition(jobTemplate=MISSPELT), a_schedule(workflow="w", **DAILY)],
+        [At("10:01", do=lambda world: world.edit_definition(**MENDED))], "Healthy"),
+    "mended while nobody led": (
+        [a_schedule(jobTemplate=MISSPELT, **DAILY)],
+        [Outage("10:01", "10:02", do=lambda world: world.edit("s", **MENDED))], "Healthy"),
+    "the same under another leader": (
+        [a_schedule(jobTemplate=MISSPELT, **DAILY)],
+        [Crash("10:01")], "UnknownFields"),
+    "the same under another leader, and something else was edited": (
+        [a_schedule(jobTemplate=MISSPELT, **DAILY)],
+        [Crash("10:01"), At("10:03", do=lambda world: world.edit("s", **PAUSED))], "UnknownFields"),
+    "another was told of meanwhile, under another leader": (
+        [a_schedule(jobTemplate=MISSPELT, **DAILY)],
+        [Crash("10:01"), At("10:03", do=lambda world: world.edit("s", jobTemplate=misspelt("other:1"))),
+         At("10:05", check=told("UnknownFields")), At("10:06", do=lambda world: world.edit("s", jobTemplate=MISSPELT))],
+        "Healthy"),
+    "a definition's that was mended under another leader": (
+        [a_definition(jobTemplate=MISSPELT), a_schedule(workflow="w", **DAILY)],
+        [Crash("10:01"), At("10:03", do=lambda world: world.edit_definition(**MENDED))], "Healthy"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNANSWERED)
+def test_what_was_told_is_of_the_template_in_force(name: str) -> None:
+    """R24: where no dry run is answered any more, what was told is repeated only of the template that it was told of."""
+    objects, steps, want = UNANSWERED[name]
+
+    def check(world: World) -> None:
+        says(world, want)
+        generation = world.schedule()["metadata"]["generation"]
+        assert world.condition("RunsHealthy")["observedGeneration"] == generation
+
+    play(
+        [
+            begin(*objects),
+            At("09:59", check=told("UnknownFields")),
+            At("10:00", do=lambda world: world.server.faults.append(hangs("busybox"))),
+            *steps,
+            At("10:30", check=check),
+        ],
+        start="09:57:50",
+    )
+
+
+def test_templates_that_hang_keep_no_new_one_from_its_answer() -> None:
+    """R24: each of them takes as long as a request may, and is asked about again after half a minute."""
+    questions: list[str] = []
+
+    def note(request: ApiRequest) -> None:
+        if request.query.get("fieldValidation"):
+            questions.append(image_of(request))
+
+    def add(kind: str, count: int) -> Callable[[World], None]:
+        def do(world: World) -> None:
+            for number in range(count):
+                world.apply(a_schedule(f"{kind}-{number}", jobTemplate=a_template(f"{kind}:{number}"), **DAILY))
+
+        return do
+
+    play(
+        [
+            At("09:58", do=lambda world: world.server.faults.extend((note, hangs("slow")))),
+            At("09:58:10", do=add("slow", 6)),
+            At("10:05", do=add("new", 3)),
+            At("10:05:30", check=lambda _: asked_once(questions, "new", 3)),
+            At("10:20"),
+        ],
+        start="09:57:50",
+    )
+    times = [questions.count(f"slow:{number}") for number in range(6)]
+    assert max(times) - min(times) <= 1, times
+
+
+def asked_once(questions: list[str], kind: str, count: int) -> None:
+    assert sorted(each for each in questions if each.startswith(kind)) == [
+        f"{kind}:{number}" for number in range(count)
+    ]

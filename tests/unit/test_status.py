@@ -165,7 +165,7 @@ CASES = [
          {"RunsHealthy": "False TemplateRejected"}),
     Case("what is wrong with a run comes first", a_snapshot(unknown_fields=FIELDS, runs=(a_run(last_error="no"),)), State.ACTIVE,
          {"RunsHealthy": "False JobNotCreated"}),
-    Case("R24 nobody was asked yet, nothing was told", a_snapshot(is_template_judged=False), State.ACTIVE, {}),
+    Case("R24 nobody was asked yet, nothing was told", a_snapshot(told_since=1), State.ACTIVE, {}),
     Case("R19 paused", a_snapshot(a_schedule(pause=Pause())), State.PAUSED,
          {"Ready": "True Paused", "Paused": "True PausedByOwner"}),
     Case("R19 paused until a time", a_snapshot(a_schedule(pause=Pause(until_time=at("10:15:01")))), State.PAUSED,
@@ -435,21 +435,36 @@ def test_why_a_condition_is_what_it_is(kind: str, snapshot: Snapshot, want: str)
     assert bool(found[kind]) is bool(want)
 
 
-@pytest.mark.parametrize("reason", ["TemplateRejected", "UnknownFields", "NotStarted"])
-def test_what_was_told_of_a_template_stands_until_there_is_an_answer(reason: str) -> None:
-    """R24: "the last verdict", whichever leader got it; what else was told is of its time."""
+TOLD = [
+    ("R24 of this template", "UnknownFields", 3, 3, True),
+    ("R24 a refusal, too", "TemplateRejected", 3, 3, True),
+    ("R24 an edit of something else came since", "UnknownFields", 3, 2, True),
+    ("R24 of a template that was edited since", "UnknownFields", 2, 3, False),
+    ("R24 nobody knows of which", "TemplateRejected", None, 3, False),
+    ("R24 this leader had an answer, or saw that the template is another one", "UnknownFields", 3, None, False),
+    ("what else was told is of its time", "NotStarted", 3, 3, False),
+]
+
+
+@pytest.mark.parametrize(
+    ("reason", "generation", "since", "stands"), [row[1:] for row in TOLD], ids=[row[0] for row in TOLD]
+)
+def test_what_was_told_of_a_template_stands_until_there_is_an_answer(
+    reason: str, generation: int | None, since: int | None, *, stands: bool
+) -> None:
+    """R24: "the last verdict", whichever leader got it, as long as it is about this template."""
     told = Condition(
-        type="RunsHealthy", status=ConditionStatus.FALSE, reason=reason, message="as told", observed_generation=1
+        type="RunsHealthy",
+        status=ConditionStatus.FALSE,
+        reason=reason,
+        message="as told",
+        observed_generation=generation,
     )
-    schedule = a_schedule(status=a_status(conditions=(told,)))
-    found = {}
-    for is_judged in (False, True):
-        status = projected(a_snapshot(schedule, is_template_judged=is_judged))
-        (found[is_judged],) = [each for each in status.conditions if each.type == "RunsHealthy"]
-    assert found[True].reason == "Healthy"
-    assert (found[False].reason, found[False].message) == (
-        ("Healthy", "") if reason == "NotStarted" else (reason, "as told")
-    )
+    schedule = a_schedule(generation=3, status=a_status(conditions=(told,)))
+    status = projected(a_snapshot(schedule, told_since=since))
+    (found,) = [each for each in status.conditions if each.type == "RunsHealthy"]
+    assert (found.reason, found.message) == ((reason, "as told") if stands else ("Healthy", ""))
+    assert found.observed_generation == 3
 
 
 def test_conditions_say_of_which_generation_they_are() -> None:

@@ -66,6 +66,8 @@ class ScheduleLog:
         before_edit: the schedule before the edits that have no Baseline yet.
         is_anothers: it is blocked since another installation writes it (R33).
         record_refusal: how the API server last refused the next record; None since it took one, or none is wanted any more.
+        template_found: hash of the template in force when it was first looked at, and the schedule's generation then; no
+            hash since another one was.
     """
 
     is_read: bool = False
@@ -83,6 +85,14 @@ class ScheduleLog:
     before_edit: Schedule | None = None
     is_anothers: bool = False
     record_refusal: RecordRefusal | None = None
+    template_found: tuple[str, int] | None = None
+
+    def note_template(self, template_hash: str, generation: int) -> None:
+        """Note which template is in force: what other leaders told is about the first one (R24)."""
+        if self.template_found is None:
+            self.template_found = (template_hash, generation)
+        elif self.template_found[0] != template_hash:
+            self.template_found = ("", generation)
 
     def note_edit(self, before: Schedule) -> None:
         """Note what an edit replaced: what was due by then is still to be told of (I3).

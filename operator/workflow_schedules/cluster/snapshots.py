@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from workflow_schedules.cluster.cache import Cache
-    from workflow_schedules.cluster.memory import RunMemory
+    from workflow_schedules.cluster.memory import RunMemory, ScheduleLog
     from workflow_schedules.core.model import Definition, Record, Schedule, Writer
 
 _NO_OBJECTION = TemplateVerdict()
@@ -56,7 +56,7 @@ def snapshot_of(
         capacity=cache.places.free(uid, definition.uid if definition else None),
         template_refusal=verdict.refusal if verdict else None,
         unknown_fields=verdict.unknown_fields if verdict else (),
-        is_template_judged=verdict is not None,
+        told_since=_told_since(log, schedule, definition) if verdict is None else None,
         requested=cache.requests.requested(uid),
         requested_runs=_requested_runs(cache, schedule, answered_before) if schedule else (),
         blocked_by=log.blocked_by,
@@ -117,6 +117,15 @@ def _template_verdict(cache: Cache, schedule: Schedule | None, definition: Defin
     if schedule is None or template is None:
         return _NO_OBJECTION
     return cache.template_verdicts.get((schedule.ref.namespace, template.hash))
+
+
+def _told_since(log: ScheduleLog, schedule: Schedule | None, definition: Definition | None) -> int | None:
+    """Return the first generation that has had this template for all this leader knows; None after one that it replaced."""
+    template = template_of(schedule, definition) if schedule is not None else None
+    if schedule is None or template is None:
+        return None
+    found_hash, generation = log.template_found or (template.hash, schedule.generation)
+    return generation if found_hash == template.hash else None
 
 
 def _cancel_request(cache: Cache, record: Record) -> str | None:

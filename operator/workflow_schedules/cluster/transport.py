@@ -150,7 +150,7 @@ class AiohttpTransport:
                 allow_redirects=False,
                 server_hostname=self._connection.tls_server_name,
             ) as response:
-                return Answer(response.status, _lower(response.headers), await response.read())
+                return Answer(response.status, lower(response.headers), await response.read())
         except _TRANSPORT_ERRORS as error:
             raise _unanswered(error) from error
 
@@ -172,7 +172,7 @@ class AiohttpTransport:
                 if response.status != 200:
                     if response.status == 401:
                         self._token.renew()
-                    raise error_of(response.status, _lower(response.headers), await response.read())
+                    raise error_of(response.status, lower(response.headers), await response.read())
                 try:
                     async for line in lines(response.content):
                         yield line
@@ -262,12 +262,12 @@ def _headers(token: str | None, content_type: str | None) -> dict[str, str]:
     return headers
 
 
-def _lower(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers by lower-case names; of those that come several times (`Warning`) the values as one list."""
+def lower(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers by lower-case names: of `Warning` all values as one list, of others the last, as one value reads."""
     lowered: dict[str, str] = {}
     for key, value in headers.items():
         name = key.lower()
-        lowered[name] = f"{lowered[name]}, {value}" if name in lowered else value
+        lowered[name] = f"{lowered[name]}, {value}" if name == "warning" and name in lowered else value
     return lowered
 
 

@@ -275,7 +275,7 @@ class Snapshot:
         capacity: how many more runs may start now by the limits beyond this schedule (R28); None is unlimited.
         template_refusal: what the API server said when it last refused a dry run of the template in force, or None.
         unknown_fields: paths in that template which nobody knows, by that dry run.
-        is_template_judged: this leader had an answer, or there is no template; until then what the status says of it stands.
+        told_since: while this leader had no answer, what the status says of the template since this generation stands.
         requested: runs that people asked for; they are in no log.
         requested_runs: those of them that are unfinished, or were ended and have a Job that is still there.
         blocked_by: name of the record that the contradiction is about; what `unblock` has to name.
@@ -300,7 +300,7 @@ class Snapshot:
     capacity: int | None = None
     template_refusal: str | None = None
     unknown_fields: tuple[str, ...] = ()
-    is_template_judged: bool = True
+    told_since: int | None = None
     requested: Requested = Requested()
     requested_runs: tuple[Run, ...] = ()
     blocked_by: str | None = None

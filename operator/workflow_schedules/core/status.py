@@ -24,6 +24,7 @@ from workflow_schedules.core.model import RefusedBy
 from workflow_schedules.core.refusals import Refusal
 from workflow_schedules.core.requests import last_successful_time, merge_recent
 from workflow_schedules.core.template_fields import unknown_problem
+from workflow_schedules.core.template_told import TEMPLATE_REJECTED, UNKNOWN_FIELDS, told_of_template
 from workflow_schedules.core.totals import totals_now
 from workflow_schedules.core.unblock import blocked_message
 from workflow_schedules.core.zones import LAST_SECOND, to_utc
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 _MAX_ACTIVE = 50
 _MAX_NEXT = 5
-_TEMPLATE_REJECTED, _UNKNOWN_FIELDS = "TemplateRejected", "UnknownFields"
 _FROM_LOG = ("last_schedule_time", "consecutive_failures", "counts")
 
 
@@ -221,24 +221,23 @@ def _runs_healthy(snapshot: Snapshot, now: datetime) -> _Row:
         if (problem := run_problem(run, now)) is not None:
             reason, message = problem
             return (RUNS_HEALTHY, False, reason, f"{run.record.ref.name}: {message}")
-    if not snapshot.is_template_judged and (told := _told_of_template(snapshot)) is not None:
+    if snapshot.told_since is not None and (told := _told_before(snapshot, snapshot.told_since)) is not None:
         return told
     unknown = _unknown_fields(snapshot)
     if snapshot.template_refusal is not None:
         said = "; ".join(filter(None, (snapshot.template_refusal, unknown)))
-        return (RUNS_HEALTHY, False, _TEMPLATE_REJECTED, said)
+        return (RUNS_HEALTHY, False, TEMPLATE_REJECTED, said)
     if unknown:
-        return (RUNS_HEALTHY, False, _UNKNOWN_FIELDS, unknown)
+        return (RUNS_HEALTHY, False, UNKNOWN_FIELDS, unknown)
     return (RUNS_HEALTHY, True, "Healthy", "")
 
 
-def _told_of_template(snapshot: Snapshot) -> _Row | None:
-    """Return what the stored status says of a template: another leader was told, and the answer may be the same."""
-    status = snapshot.schedule.status if snapshot.schedule else None
-    for each in status.conditions if status else ():
-        if each.type == RUNS_HEALTHY and each.reason in {_TEMPLATE_REJECTED, _UNKNOWN_FIELDS}:
-            return (RUNS_HEALTHY, False, each.reason, each.message)
-    return None
+def _told_before(snapshot: Snapshot, since: int) -> _Row | None:
+    """Return what the status says of this same template: another leader was told, and the answer may be the same."""
+    told = told_of_template(snapshot.schedule.status if snapshot.schedule else None)
+    if told is None or (told.observed_generation or 0) < since:
+        return None
+    return (RUNS_HEALTHY, False, told.reason, told.message)
 
 
 def _unknown_fields(snapshot: Snapshot) -> str:

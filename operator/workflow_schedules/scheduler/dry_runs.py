@@ -19,6 +19,7 @@ from workflow_schedules.core.ending import says_unhealthy
 from workflow_schedules.core.job import job_manifest
 from workflow_schedules.core.preflight import sample_record
 from workflow_schedules.core.template_fields import TemplateVerdict, unknown_fields
+from workflow_schedules.core.template_told import tells
 from workflow_schedules.core.zones import load_zone
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class _Asked:
 
 
 class DryRuns:
-    """Asks about templates, newest first."""
+    """Asks about templates: first, newest first, about those that it never asked about, then again, longest waiting first."""
 
     def __init__(self, cluster: Cluster, *, wake: Callable[[str], None]) -> None:
         """Create it inside the running event loop; `wake` is told of schedules that have something new to say."""
@@ -66,6 +67,7 @@ class DryRuns:
         self._wake = wake
         self._asked: dict[Key, _Asked] = {}
         self._waiting: dict[Key, None] = {}
+        self._waiting_again: dict[Key, None] = {}
         self._is_wanted = asyncio.Event()
 
     def forget(self) -> None:
@@ -73,6 +75,7 @@ class DryRuns:
         self._cluster.cache.template_verdicts.clear()
         self._asked.clear()
         self._waiting.clear()
+        self._waiting_again.clear()
 
     def note(self, uid: str) -> None:
         """Learn that a schedule was looked at: its template is asked about unless it was.
@@ -89,10 +92,16 @@ class DryRuns:
             if len(self._asked) >= _KEPT:
                 self.forget()  # most are of templates that were edited since
             asked = self._asked[key] = _Asked(uid=uid)
-            self._want(key)
+            self._waiting[key] = None
+            self._is_wanted.set()
+        self._cluster.cache.log(uid).note_template(template.hash, schedule.generation)
+        verdict = self._cluster.cache.template_verdicts.get(key)
+        if verdict is not None and uid not in asked.seen and not tells(schedule.status, verdict):
+            self._wake(uid)  # the answer came after its status was begun, and went to those known by then
         generations = (schedule.generation, definition.generation if definition else 0)
-        if self._is_refused(key) and asked.seen.get(uid, generations) != generations:
-            self._want(key)
+        if verdict is not None and verdict.refusal is not None and asked.seen.get(uid, generations) != generations:
+            self._waiting_again[key] = None
+            self._is_wanted.set()
         asked.seen[uid] = generations
 
     async def run(self, fence: Fence) -> None:
@@ -104,23 +113,28 @@ class DryRuns:
         while True:
             self._is_wanted.clear()
             self._want_again()
-            if not self._waiting:
+            key = self._next()
+            if key is None:
                 await self._wait()
                 continue
-            key, _ = self._waiting.popitem()
             await self._ask(key, fence)
             await asyncio.sleep(PAUSE_SECONDS)
 
-    def _want(self, key: Key) -> None:
-        self._waiting[key] = None
-        self._is_wanted.set()
+    def _next(self) -> Key | None:
+        """Take out whom to ask about: templates that hang again and again keep no other one from its first answer."""
+        if self._waiting:
+            return self._waiting.popitem()[0]
+        key = next(iter(self._waiting_again), None)
+        if key is not None:
+            del self._waiting_again[key]
+        return key
 
     def _want_again(self) -> None:
         now = self._cluster.monotonic()
-        for key, asked in self._asked.items():
-            if asked.again_at is not None and asked.again_at <= now:
-                asked.again_at = None
-                self._waiting[key] = None
+        due = ((asked.again_at, key) for key, asked in self._asked.items() if asked.again_at is not None)
+        for _, key in sorted(each for each in due if each[0] <= now):
+            self._asked[key].again_at = None
+            self._waiting_again[key] = None
 
     async def _wait(self) -> None:
         times = [asked.again_at for asked in self._asked.values() if asked.again_at is not None]
@@ -182,10 +196,6 @@ class DryRuns:
             schedule = cache.schedules.get(uid)
             if schedule is not None and not (verdict.is_fine and not says_unhealthy(schedule.status)):
                 self._wake(uid)
-
-    def _is_refused(self, key: Key) -> bool:
-        verdict = self._cluster.cache.template_verdicts.get(key)
-        return verdict is not None and verdict.refusal is not None
 
     def _user_of(self, key: Key) -> tuple[Schedule, Definition | None, Template] | None:
         """Return a schedule that still has this template in force; None when no one needs the answer any more."""
