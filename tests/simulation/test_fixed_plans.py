@@ -23,6 +23,21 @@ def nobody(at: float) -> tuple[Do, Do]:
 ALL_THREE = ["consumedThroughTime", "totals", "state"]
 
 PLANS = {
+    "who takes over a run that was stopped in its first seconds knows that it had started, and writes nothing (R25)": Plan(
+        (
+            Do(0.0, "jobs", run=[2.0, 130.0], failed=0.8, unready=0.3),
+            Do(0.0, "definition"),
+            Do(0.5, "schedule", name="s1", schedule="* * * * *", misfirePolicy="Skip", workflow="w"),
+            Do(7.376, "schedule", name="s0", schedule="* * * * *", misfirePolicy="Latest", workflow="w"),
+            Do(90.0, "freeze_at", on="job", skip=0, seconds=11.0, held=False),
+            Do(90.02, "suspend", newest=1),
+            Do(100.0, "deaf", slot=2, seconds=150.0),
+            Do(149.5, "stop", slot=2, down=0.0),
+            Do(151.0, "steal_lease", transitions=0),
+        ),
+        seconds=220.0,
+        seed=1430,
+    ),
     "a record that is long on its way arrives when all faults have ended": Plan(
         (
             Do(0.26, "schedule", name="s", schedule="* * * * *"),

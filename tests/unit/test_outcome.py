@@ -47,6 +47,8 @@ CASES = [
      a_run(record=an_admission(status=STARTED_ONCE), job=a_job(SUSPENDED, started=None)), "10:30",
      (Outcome.INTERRUPTED, "JobSuspended")),
     ("R25 interrupted is written once", a_run(outcome=Outcome.INTERRUPTED, job=a_job(SUSPENDED)), "10:30", None),
+    ("R25 by a new leader, too, who knows of its start from that alone",
+     a_run(outcome=Outcome.INTERRUPTED, job=a_job(SUSPENDED, started=None)), "10:30", None),
     ("R25 resumed", a_run(outcome=Outcome.INTERRUPTED, job=a_job(started="10:20")), "10:30", (Outcome.RUNNING, "JobRunning")),
     ("R29 running for a moment", a_run(job=a_job()), "10:00:10.9", None),
     ("R29 running", a_run(job=a_job()), "10:00:11", (Outcome.RUNNING, "JobRunning")),

@@ -120,7 +120,9 @@ def _suspended(run: Run, job: Job, *, now: datetime, writer: Writer) -> Schedule
 
 
 def _was_started(run: Run, job: Job) -> bool:
-    return job.was_started or run.record.status.start_time is not None
+    """Tell whether it had started at some time: a Job that is suspended no longer says when, and its record may not know."""
+    status = run.record.status
+    return job.was_started or status.start_time is not None or status.outcome is Outcome.INTERRUPTED
 
 
 def _says_suspended(run: Run) -> bool:
