@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import multiprocessing
 import os
 from collections.abc import Iterator
@@ -35,6 +34,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def pool() -> Iterator[ProcessPoolExecutor]:
-    """Give a process for each core; what they were born with, which is all that ran before, is not looked through for garbage."""
-    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("fork"), initializer=gc.freeze) as executor:
+    """Give a process for each core; not by a fork of this one, which may have threads, and would hand their locks on."""
+    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("forkserver")) as executor:
         yield executor
