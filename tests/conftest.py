@@ -1,4 +1,4 @@
-"""Which tests run beside each other when `hack/test` runs everything in two processes, and the option for seeds.
+"""Which tests may run beside each other (`pytest -n 2 --dist loadscope --no-loadscope-reorder`), and the option for seeds.
 
 Each tier that has a cluster of its own stays in one process and begins first, since it mostly waits; the others go file by
 file to whoever is free, and give way: what they take is no more than what the clusters leave.

@@ -80,7 +80,7 @@ def clone(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("arguments", "want"),
     [
-        ("", "-m pytest -n 2 --dist loadscope --no-loadscope-reorder tests/unit tests/timeline tests/integration"),
+        ("", "-m pytest tests/unit tests/timeline tests/integration"),
         ("unit", "-m pytest tests/unit"),
         ("timeline unit -k one -x", "-m pytest tests/timeline tests/unit -k one -x"),
         ("-q", "-m pytest tests/unit tests/timeline tests/integration -q"),

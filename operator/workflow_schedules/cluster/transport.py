@@ -20,7 +20,7 @@ from workflow_schedules.cluster.connection import Connection, NoConnectionError
 from workflow_schedules.cluster.errors import UnansweredError, error_of
 
 # More than are ever asked for at a time (scheduler/turns): one that hangs holds its connection, and nobody waits for it.
-POOL_CONNECTIONS: Final = 128
+POOL_CONNECTIONS: Final = 256
 CONNECT_TIMEOUT_SECONDS: Final = 5.0
 KEEP_ALIVE_SECONDS: Final = 60.0
 TOKEN_MAX_AGE_SECONDS: Final = 60.0
