@@ -22,6 +22,7 @@ from workflow_schedules.cluster.errors import UnansweredError, error_of
 # More than are ever asked for at a time (scheduler/turns): one that hangs holds its connection, and nobody waits for it.
 POOL_CONNECTIONS: Final = 256
 CONNECT_TIMEOUT_SECONDS: Final = 5.0
+CLOSING_TURNS: Final = 8
 KEEP_ALIVE_SECONDS: Final = 60.0
 TOKEN_MAX_AGE_SECONDS: Final = 60.0
 _TRANSPORT_ERRORS: Final = (aiohttp.ClientError, TimeoutError, OSError)
@@ -185,7 +186,8 @@ class AiohttpTransport:
         """See ``Transport.close``."""
         await self._requests.close()
         await self._watches.close()
-        await asyncio.sleep(0)  # lets aborted connections end before the loop does
+        for _ in range(CLOSING_TURNS):  # lets aborted connections end, those with TLS too, before the loop does
+            await asyncio.sleep(0)
 
     def _url(self, path: str, query: Mapping[str, str] | None) -> URL:
         return URL(f"{self._base}{path}?{_encoded(tuple(query.items()))}" if query else self._base + path, encoded=True)
