@@ -103,7 +103,7 @@ def audit(control_plane: ControlPlane) -> AuditTrail:
     return AuditTrail(control_plane.audit_log)
 
 
-LATE = r"ignore:Exception ignored in. <(socket\.socket|function _SelectorTransport):pytest.PytestUnraisableExceptionWarning"
+LATE = r"ignore:Exception ignored in. <(socket\.socket|function (_SelectorTransport|StreamWriter)):pytest.PytestUnraisableExceptionWarning"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
