@@ -103,7 +103,8 @@ def audit(control_plane: ControlPlane) -> AuditTrail:
     return AuditTrail(control_plane.audit_log)
 
 
-LATE = r"ignore:Exception ignored in. <(socket\.socket|function (_SelectorTransport|StreamWriter)):pytest.PytestUnraisableExceptionWarning"
+LEFT = r"Exception ignored in. <(socket\.socket|function (_SelectorTransport|StreamWriter))"
+LATE = f"ignore:{LEFT}:pytest.PytestUnraisableExceptionWarning"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
