@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workflow_schedules.api.schedule import ConcurrencyPolicy
 from workflow_schedules.core.acceptance import template_of
 from workflow_schedules.core.job import is_born_suspended
+from workflow_schedules.core.template_fields import found_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,16 +45,10 @@ def _of_template(template: Template) -> Iterator[str]:
             "and each keeps its slot"
         )
     body = json.loads(template.body)
-    if _QUEUE_LABEL in (_at(body, "metadata", "labels") or {}):
+    if _QUEUE_LABEL in (found_at(body, ("metadata", "labels")) or {}):
         yield f"jobTemplate.metadata.labels, {_QUEUE_LABEL}: waiting for Kueue is not played"
-    if _at(body, "spec", "template", "spec", "activeDeadlineSeconds") is not None:
+    if found_at(body, ("spec", "template", "spec", "activeDeadlineSeconds")) is not None:
         yield (
             "jobTemplate.spec.template.spec.activeDeadlineSeconds: the deadline of a Pod is not played, "
             "only that of the Job (spec.activeDeadlineSeconds, jobTemplate.spec.activeDeadlineSeconds)"
         )
-
-
-def _at(body: Any, *path: str) -> Any:  # noqa: ANN401 - any JSON value
-    for key in path:
-        body = body.get(key) if isinstance(body, dict) else None
-    return body

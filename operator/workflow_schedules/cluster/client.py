@@ -187,14 +187,6 @@ class Client:
         """Replace the Lease; ``metadata.resourceVersion`` in the body makes it a compare-and-set."""
         return await self._send("update", LEASES, namespace, name, query=_WRITE_QUERY, body=body)
 
-    def watch_lease_lines(
-        self, namespace: str, *, query: Mapping[str, str], idle_timeout_seconds: float
-    ) -> AsyncGenerator[bytes, None]:
-        """Yield the raw lines of a watch of the Lease, which the query names."""
-        require("watch", LEASES)
-        path, query = LEASES.path(namespace), {**query, "watch": "true"}
-        return self._lease_transport.stream(path, query=query, idle_timeout_seconds=idle_timeout_seconds)
-
     async def create_event(self, namespace: str, body: Json | bytes) -> Json:
         """Create an Event."""
         return await self._create(EVENTS, namespace, body)
@@ -254,12 +246,20 @@ class Client:
             query = {**query, "continue": metadata["continue"]}
 
     def watch_lines(
-        self, resource: Resource, *, query: Mapping[str, str], idle_timeout_seconds: float
+        self,
+        resource: Resource,
+        *,
+        namespace: str | None = None,
+        query: Mapping[str, str],
+        idle_timeout_seconds: float,
     ) -> AsyncGenerator[bytes, None]:
-        """Yield the raw lines of a watch; ``watch.py`` makes sense of them."""
+        """Yield the raw lines of a watch, of one namespace or of all; ``watch.py`` makes sense of them."""
         require("watch", resource)
-        query = {**query, "watch": "true"}
-        return self._transport.stream(resource.path(), query=query, idle_timeout_seconds=idle_timeout_seconds)
+        path, query = resource.path(namespace), {**query, "watch": "true"}
+        return self._transport_of(resource).stream(path, query=query, idle_timeout_seconds=idle_timeout_seconds)
+
+    def _transport_of(self, resource: Resource) -> Transport:
+        return self._lease_transport if resource is LEASES else self._transport
 
     async def _create(self, resource: Resource, namespace: str, body: Json | bytes, *, dry_run: bool = False) -> Json:
         query = _DRY_RUN_QUERY if dry_run else _WRITE_QUERY
@@ -303,12 +303,11 @@ class Client:
     ) -> tuple[Json, Mapping[str, str]]:
         """Send one request; return the object and the headers of its answer."""
         require(verb, resource)
-        transport = self._lease_transport if resource is LEASES else self._transport
         time = asyncio.get_running_loop().time
         is_write = verb not in {"get", "list"} and "dryRun" not in (query or {})
         sent_at = time()
         try:
-            answer = await transport.request(
+            answer = await self._transport_of(resource).request(
                 HTTP_METHODS[verb],
                 resource.path(namespace, name),
                 query=query,

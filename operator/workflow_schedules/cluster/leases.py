@@ -8,11 +8,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
-import orjson
-
 from workflow_schedules.cluster.client import Client, Json
-from workflow_schedules.cluster.decoding import decode
-from workflow_schedules.cluster.errors import UnansweredError, error_of_status
+from workflow_schedules.cluster.methods import LEASES
+from workflow_schedules.cluster.watch import event_of
 
 API_VERSION: Final = "coordination.k8s.io/v1"
 KIND: Final = "Lease"
@@ -87,23 +85,11 @@ async def follow_lease(
         "timeoutSeconds": str(WATCH_SECONDS),
     }
     async with aclosing(
-        client.watch_lease_lines(namespace, query=query, idle_timeout_seconds=silence_seconds)
+        client.watch_lines(LEASES, namespace=namespace, query=query, idle_timeout_seconds=silence_seconds)
     ) as lines:
         async for line in lines:
-            yield _told(line)
-
-
-def _told(line: bytes) -> LeaseRecord:
-    """Read a line of a watch."""
-    try:
-        event = decode(line)
-        kind, body = event["type"], event["object"]
-        if kind == "ERROR":
-            raise error_of_status(body)
-        record = lease_of(body)
-    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
-        raise UnansweredError("a line of the watch makes no sense", reason="Undecodable") from error
-    return replace(record, holder="") if kind == "DELETED" else record
+            kind, record = event_of(line, lease_of)
+            yield replace(record, holder="") if kind == "DELETED" else record
 
 
 def lease_of(body: Json) -> LeaseRecord:

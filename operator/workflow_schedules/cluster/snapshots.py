@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from workflow_schedules.cluster.cache import Cache
     from workflow_schedules.cluster.memory import RunMemory, ScheduleLog
-    from workflow_schedules.core.model import Definition, Record, Schedule, Writer
+    from workflow_schedules.core.model import Record, Schedule, Template, Writer
 
 _NO_OBJECTION = TemplateVerdict()
 
@@ -40,7 +40,8 @@ def snapshot_of(
     definition = cache.desired.parent_of(schedule) if schedule else None
     held = log.held or (schedule.status.candidates if schedule and schedule.status else ())
     cache.count_places(uid, answered_before=answered_before)
-    verdict = _template_verdict(cache, schedule, definition)
+    template = template_of(schedule, definition) if schedule else None
+    verdict = _template_verdict(cache, schedule, template)
     return Snapshot(
         uid=uid,
         schedule=schedule,
@@ -56,7 +57,7 @@ def snapshot_of(
         capacity=cache.places.free(uid, definition.uid if definition else None),
         template_refusal=verdict.refusal if verdict else None,
         unknown_fields=verdict.unknown_fields if verdict else (),
-        told_since=_told_since(log, schedule, definition) if verdict is None else None,
+        told_since=_told_since(log, schedule, template) if verdict is None else None,
         requested=cache.requests.requested(uid),
         requested_runs=_requested_runs(cache, schedule, answered_before) if schedule else (),
         blocked_by=log.blocked_by,
@@ -111,17 +112,15 @@ def _requested_runs(cache: Cache, schedule: Schedule, answered_before: float) ->
     )
 
 
-def _template_verdict(cache: Cache, schedule: Schedule | None, definition: Definition | None) -> TemplateVerdict | None:
+def _template_verdict(cache: Cache, schedule: Schedule | None, template: Template | None) -> TemplateVerdict | None:
     """Return what is known of the template in force: nothing where nobody was asked yet, no objection without one."""
-    template = template_of(schedule, definition) if schedule is not None else None
     if schedule is None or template is None:
         return _NO_OBJECTION
     return cache.template_verdicts.get((schedule.ref.namespace, template.hash))
 
 
-def _told_since(log: ScheduleLog, schedule: Schedule | None, definition: Definition | None) -> int | None:
+def _told_since(log: ScheduleLog, schedule: Schedule | None, template: Template | None) -> int | None:
     """Return the first generation that has had this template for all this leader knows; None after one that it replaced."""
-    template = template_of(schedule, definition) if schedule is not None else None
     if schedule is None or template is None:
         return None
     found_hash, generation = log.template_found or (template.hash, schedule.generation)

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import orjson
 
@@ -17,6 +17,8 @@ from workflow_schedules.cluster.client import Client, Json
 from workflow_schedules.cluster.decoding import decode
 from workflow_schedules.cluster.errors import ClusterError, GoneError, UnansweredError, error_of_status
 from workflow_schedules.cluster.methods import Resource
+
+T = TypeVar("T")
 
 STALL_SECONDS: Final = 30.0
 STALL_MARGIN_SECONDS: Final = 5.0
@@ -173,14 +175,7 @@ class _Watch:
         self._callbacks.on_answer()
 
     def _take(self, line: bytes) -> None:
-        try:
-            event = decode(line)
-            kind, body = event["type"], event["object"]
-            if kind == "ERROR":
-                raise error_of_status(body)
-            resource_version = str(body["metadata"]["resourceVersion"])
-        except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
-            raise UnansweredError("a line of the watch makes no sense", reason="Undecodable") from error
+        kind, (body, resource_version) = event_of(line, lambda body: (body, str(body["metadata"]["resourceVersion"])))
         if is_older(resource_version, self._resource_version):
             # The server's history is not the one we followed: etcd was restored from a backup, or events come again.
             raise GoneError("the watch went back in time", reason=WENT_BACK)
@@ -193,6 +188,23 @@ class _Watch:
         seconds = max(self._backoff_seconds, error.retry_after_seconds)
         self._backoff_seconds = min(2 * self._backoff_seconds, BACKOFF_LIMIT_SECONDS)
         await asyncio.sleep(seconds)
+
+
+def event_of(line: bytes, read: Callable[[Json], T]) -> tuple[str, T]:
+    """Return the kind of event that a line of a watch tells, and what `read` makes of its object.
+
+    Raises:
+        UnansweredError: it makes no sense.
+        ClusterError: it tells of an error.
+    """
+    try:
+        event = decode(line)
+        kind, body = event["type"], event["object"]
+        if kind == "ERROR":
+            raise error_of_status(body)
+        return kind, read(body)
+    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+        raise UnansweredError("a line of the watch makes no sense", reason="Undecodable") from error
 
 
 def is_older(resource_version: str, than: str) -> bool:

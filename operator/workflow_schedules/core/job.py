@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from workflow_schedules.api import names
 from workflow_schedules.api.common import format_utc
-from workflow_schedules.core.template_fields import is_ttl
+from workflow_schedules.core.template_fields import found_at, is_ttl
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,7 +104,7 @@ def is_born_suspended(template: Template) -> bool:
 
 
 def _job_spec(template: Template) -> Manifest:
-    spec = _found(json.loads(template.body), ("spec",))
+    spec = found_at(json.loads(template.body), ("spec",))
     return spec if isinstance(spec, dict) else {}
 
 
@@ -116,21 +116,15 @@ def template_problem(template: Template) -> str | None:
     """
     body = json.loads(template.body)
     for path in _OBJECTS:
-        if not isinstance(_found(body, path), dict | None):
+        if not isinstance(found_at(body, path), dict | None):
             return f"spec.{'.'.join(('jobTemplate', *path))}: write an object, as in CronJob"
     for key in ("selector", "manualSelector"):  # as in CronJob: a Job that selects the pods of others would adopt them
-        if _found(body, ("spec", key)):
+        if found_at(body, ("spec", key)):
             return f"spec.jobTemplate.spec.{key}: is made by the Job controller; leave it out, as in CronJob"
     for key in ("initContainers", "containers"):
-        if not _are_containers(_found(body, (*_POD, "spec", key)) or []):
+        if not _are_containers(found_at(body, (*_POD, "spec", key)) or []):
             return f"spec.jobTemplate.spec.template.spec.{key}: write a list of containers, each with an env of named variables"
     return None
-
-
-def _found(body: object, path: tuple[str, ...]) -> object:
-    for key in path:
-        body = body.get(key) if isinstance(body, dict) else None
-    return body
 
 
 def _are_containers(value: object) -> bool:

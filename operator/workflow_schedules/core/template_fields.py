@@ -86,9 +86,9 @@ def _overruled(body: Manifest) -> Iterator[str]:
     for key in sorted(_given(body.get("metadata")) & _METADATA):
         yield f"{ROOT}.metadata.{key}: is left out; only labels and annotations of it reach the Job"
     for path, ours in _OURS:
-        for key in sorted(_given(_found(body, path)) & ours):
+        for key in sorted(_given(found_at(body, path)) & ours):
             yield f"{'.'.join((ROOT, *path))}: {key} is overruled, its value is the operator's to set; leave it out"
-    ttl = _found(body, ("spec", "ttlSecondsAfterFinished"))
+    ttl = found_at(body, ("spec", "ttlSecondsAfterFinished"))
     if ttl is not None and not is_ttl(ttl):
         shown = json.dumps(ttl)[:_LONGEST]
         yield f"{ROOT}.spec.ttlSecondsAfterFinished: {shown} is not followed; write a whole number of seconds from 0 on"
@@ -147,7 +147,7 @@ def _in_template(path: str, body: Manifest, manifest: Manifest) -> str:
 
 
 def _environment(job: Manifest, kind: str, number: int) -> list[object]:
-    containers = _found(job, ("spec", "template", "spec", kind))
+    containers = found_at(job, ("spec", "template", "spec", kind))
     if not isinstance(containers, list) or number >= len(containers):
         return []
     return list(containers[number].get("env") or [])
@@ -158,7 +158,8 @@ def _given(value: object) -> set[str]:
     return {key for key, each in value.items() if each is not None} if isinstance(value, dict) else set()
 
 
-def _found(body: object, path: tuple[str, ...]) -> object:
+def found_at(body: object, path: tuple[str, ...]) -> Any:  # noqa: ANN401 - any JSON value
+    """Return what stands at a path of objects; None where one on the way is missing, or is none."""
     for key in path:
         body = body.get(key) if isinstance(body, dict) else None
     return body

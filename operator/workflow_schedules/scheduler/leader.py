@@ -11,7 +11,6 @@ from workflow_schedules.cluster.errors import ClusterError
 from workflow_schedules.cluster.fence import LostLeaseError
 from workflow_schedules.scheduler.definitions import DefinitionStatuses
 from workflow_schedules.scheduler.dry_runs import DryRuns
-from workflow_schedules.scheduler.leadership import wait_or_stop
 from workflow_schedules.scheduler.loop import Loop
 from workflow_schedules.scheduler.recovery import FenceProof, prove_fence, take_over
 from workflow_schedules.scheduler.retention import Retention
@@ -153,7 +152,7 @@ class Leader:
             except ClusterError as error:
                 self.problem = f"it leads, but what there is can't be read: {error.message}"
                 log.warning("could not read everything yet, it is tried again", extra={"error": error.message})
-                await wait_or_stop(stop, pause_seconds(error, failures=failures))
+                await _wait_or_stop(stop, pause_seconds(error, failures=failures))
                 failures += 1
             else:
                 self.problem = None
@@ -199,3 +198,12 @@ async def _for_ever(helper: Callable[[], Awaitable[None]]) -> None:
         except Exception:
             log.exception("a helper of the leader failed, it is started again")
         await asyncio.sleep(HELPER_RESTART_SECONDS)
+
+
+async def _wait_or_stop(stop: asyncio.Event, seconds: float) -> None:
+    """Wait so long, or until `stop` is set."""
+    try:
+        async with asyncio.timeout(seconds):
+            await stop.wait()
+    except TimeoutError:
+        pass

@@ -329,12 +329,3 @@ class Elector:
 
 def _told(error: Exception) -> str:
     return str(error) or "no answer in time"
-
-
-async def wait_or_stop(stop: asyncio.Event, seconds: float) -> None:
-    """Wait so long, or until `stop` is set."""
-    try:
-        async with asyncio.timeout(seconds):
-            await stop.wait()
-    except TimeoutError:
-        pass
