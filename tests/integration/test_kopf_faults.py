@@ -11,7 +11,7 @@ from collections.abc import Callable
 import kopf
 import pytest
 
-from support.kopf_server import KopfServer, Refusal, status, watched
+from support.kopf_server import KopfServer, Listener, Refusal, status, watched
 from workflow_schedules.handlers import hearing, sessions, watches
 
 Fault = Callable[[KopfServer], None]
@@ -75,15 +75,20 @@ async def test_no_fault_ends_the_watches(fault: Fault, monkeypatch: pytest.Monke
         assert (watching.problem, watching.unready_reason) == (None, None)
 
 
+async def until_watched(server: KopfServer, listener: Listener) -> None:
+    """Wait until `a` was listed, and the watch that follows has begun."""
+    await listener.until_seen("a 11")
+    async with asyncio.timeout(30):
+        while not server.asked("watch"):  # noqa: ASYNC110 - kopf asks from another thread
+            await asyncio.sleep(0.02)
+
+
 async def test_what_was_missed_is_listed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """410: the newest state is told once more, as listed, so that deletions are looked for."""
     server = KopfServer()
     server.write("a")
     async with watched(server, monkeypatch) as (listener, _):
-        await listener.until_seen("a 11")
-        async with asyncio.timeout(30):
-            while not server.asked("watch"):  # noqa: ASYNC110 - kopf asks from another thread
-                await asyncio.sleep(0.02)
+        await until_watched(server, listener)
         left = [status(410, "too old")]
         server.refuse = lambda is_watch: left.pop() if left and is_watch else None
         server.cut()
@@ -100,10 +105,7 @@ async def test_a_list_of_nothing_is_told_too(monkeypatch: pytest.MonkeyPatch) ->
     server = KopfServer()
     server.write("a")
     async with watched(server, monkeypatch) as (listener, _):
-        await listener.until_seen("a 11")
-        async with asyncio.timeout(30):
-            while not server.asked("watch"):  # noqa: ASYNC110 - kopf asks from another thread
-                await asyncio.sleep(0.02)
+        await until_watched(server, listener)
         lists, asked = listener.lists, server.asked("list")
         left = [status(410, "too old")]
         server.refuse = lambda is_watch: left.pop() if left and is_watch else None

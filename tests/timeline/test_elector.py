@@ -182,6 +182,15 @@ async def fall_behind(standby: Process, seconds: float, *, step: float) -> None:
         await asyncio.sleep(TIMES.retry_seconds)
 
 
+async def a_standby_behind(world: World, lag: float, *, step: float) -> Process:
+    """Let `a` lead, and `b` stand by whose watch falls behind."""
+    await world.until_leading(world.start("a"))
+    standby = world.start("b")
+    await asyncio.sleep(10)
+    await fall_behind(standby, lag, step=step)
+    return standby
+
+
 @pytest.mark.parametrize(
     ("lag", "step"), [(0.7, 0.7), (0.7, 0.1), (1.3, 0.45), (1.9, 1.9), (1.9, 0.38), (1.9, 0.1), (1.9, 0.02)]
 )
@@ -190,10 +199,7 @@ def test_a_crash_is_made_good_in_time_though_the_watch_is_late(lag: float, step:
     """R34: late each time, since long or just now, at once or little by little."""
 
     async def story(world: World) -> None:
-        await world.until_leading(world.start("a"))
-        standby = world.start("b")
-        await asyncio.sleep(10)
-        await fall_behind(standby, lag, step=step)
+        standby = await a_standby_behind(world, lag, step=step)
         await asyncio.sleep(after)
         await world.kill("a")
         last = renewals(world, "a")[-1]
@@ -210,10 +216,7 @@ def test_a_release_is_seen_within_a_second_though_the_watch_is_late(lag: float, 
     """R34: once it was late it is not waited for."""
 
     async def story(world: World) -> None:
-        await world.until_leading(world.start("a"))
-        standby = world.start("b")
-        await asyncio.sleep(10)
-        await fall_behind(standby, lag, step=step)
+        standby = await a_standby_behind(world, lag, step=step)
         await asyncio.sleep(after)
         await world.stop("a")
         assert await seconds_until(world, standby) < 1.0
